@@ -5,16 +5,17 @@ import { errors } from "./errors.ts";
 
 export default definePlugin({
   name: "chat",
-  description: "Serves POST /v1/chat/completions: all channels for clients of OpenAI's format",
+  description:
+    "Serves POST /v1/chat/completions, so that clients of OpenAI's format can use all channels",
   needs: ["models"],
   errors,
   hookContext: {
-    chat: "requests a completion from a model: takes a string, a list of messages, or a whole chat request",
+    chat: "requests a completion from a model; takes a string, a list of messages, or a complete chat request",
   },
   firstSteps: [
     [
       "portico hooks new hello --event message:received",
-      "a hook that sees every message, active at once",
+      "creates a hook that receives every message; it is active at once",
     ],
   ],
 

@@ -43,7 +43,7 @@ const Completion = Type.Object({
 export const chatRoutes = {
   completions: {
     access: "client",
-    summary: "Create a chat completion, whole or streamed",
+    summary: "Create a chat completion, streamed if the request says so",
     body: ChatRequest,
     checkedBy: "handler",
     response: streamableResponse(Completion),

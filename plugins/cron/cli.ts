@@ -26,10 +26,10 @@ const { show, edit, enable, disable, run, runs, rm } = scheduleCommands<
   noun: "job",
   root: "/cron/jobs",
   summaries: {
-    show: "Show a job with its next five dates",
+    show: "Show a job with its next five run times",
     enable: "Enable a job",
-    disable: "Disable a job; it keeps its history",
-    run: "Run a job now without changing its next date",
+    disable: "Disable a job without deleting its history",
+    run: "Run a job now without changing when it runs next",
     runs: "Show the history of a job",
   },
   options,
@@ -75,7 +75,7 @@ const add = commandFor<JobView>("POST /cron/jobs", routes.add, {
 
 export default defineCommand({
   name: "cron",
-  summary: "Manage jobs that run at dates, at an interval, or once",
+  summary: "Manage jobs that run on a cron schedule, at an interval, or once",
   examples: [
     'portico cron add "morning report" --cron "0 8 * * 1-5" --tz Europe/Berlin --message "Summarise the night"',
     'portico cron add tea --at 20m --text "The tea is ready" --now --delete-after-run',

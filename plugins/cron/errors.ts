@@ -2,7 +2,10 @@
 import { PorticoError } from "portico";
 
 export const errors = PorticoError.table({
-  idMissing: { code: "invalid_request_error", message: "The action {action} needs an id." },
+  idMissing: {
+    code: "invalid_request_error",
+    message: "The action {action} needs `id`, the id or name of a job.",
+  },
   datePast: {
     code: "invalid_request_error",
     message: "The date is in the past. Use a date in the future.",

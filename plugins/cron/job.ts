@@ -45,7 +45,7 @@ export interface JobState {
   configured?: string;
 }
 
-/** The status of a run. `missed`: no gateway ran at the slot; `skipped`: the previous run had not ended. */
+/** The status of a run. `missed`: no gateway ran at the slot; `skipped`: the previous run was still in progress. */
 export type RunStatus =
   | "running"
   | "ok"

@@ -22,7 +22,7 @@ const START_AFTER_MS = 50;
 
 export default definePlugin({
   name: "cron",
-  description: "Runs jobs at dates, at an interval, or once",
+  description: "Runs jobs on a cron schedule, at an interval, or once",
   errors,
   config: { cron: CronConfig },
   configCheck: () => import("./config-check.ts"),

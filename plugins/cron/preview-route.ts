@@ -6,7 +6,7 @@ import { previewRequest } from "./schema.ts";
 
 export const previewRoute = {
   access: "gateway",
-  summary: "Compute the next dates of a schedule without saving it",
+  summary: "Compute the next run times of a schedule without saving it",
   body: previewRequest,
   response: jsonResponse(
     Type.Object({

@@ -28,12 +28,12 @@ const definition = {
     ),
   ),
   jitterMs: Type.Optional(
-    span("The longest delay of each date. Every gateway delays a date by the same amount."),
+    span("The maximum delay that is added to each run. All gateways add the same delay."),
   ),
   maxErrors: Type.Optional(
     Type.Integer({
       minimum: 0,
-      description: "How many consecutive failures disable the job; 0: never.",
+      description: "How many consecutive failures disable the job; 0 means that no number does.",
     }),
   ),
   deleteAfterRun: Type.Optional(Type.Boolean()),
@@ -61,7 +61,7 @@ export const CronConfig = Type.Object(
     maxErrors: Type.Integer({
       default: 10,
       minimum: 0,
-      description: "How many consecutive failures disable a job; 0: never.",
+      description: "How many consecutive failures disable a job; 0 means that no number does.",
     }),
     keepRuns: Type.Integer({
       default: 100,
@@ -74,7 +74,11 @@ export const CronConfig = Type.Object(
       description: "Jobs by name. Over HTTP they are read-only.",
     }),
   },
-  { ...closed, default: {}, description: "Jobs that run at dates, at an interval, or once." },
+  {
+    ...closed,
+    default: {},
+    description: "Jobs that run on a cron schedule, at an interval, or once.",
+  },
 );
 export type CronConfig = Static<typeof CronConfig>;
 

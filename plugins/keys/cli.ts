@@ -3,7 +3,7 @@ import { commandFor, defineCommand } from "portico/command-line";
 import { keyRoutes } from "./routes-schema.ts";
 import type { KeyView } from "./view.ts";
 
-const SHOWN_ONCE = "The key is shown only this once. Copy it now.";
+const SHOWN_ONCE = "The key is shown only once. Copy it now.";
 
 const name = { name: "name", description: "The name of the key" };
 
@@ -20,8 +20,8 @@ const create = commandFor<KeyView & { key: string }>("POST /keys", keyRoutes.mak
       description: "The models that the key may use: gpt-4o, main/* (default: all except agents)",
       read: splitAtCommas,
     },
-    rpm: limit("requestsPerMinute", "The limit of requests per minute"),
-    tpm: limit("tokensPerMinute", "The limit of tokens per minute"),
+    rpm: limit("requestsPerMinute", "The maximum number of requests per minute"),
+    tpm: limit("tokensPerMinute", "The maximum number of tokens per minute"),
     budget: {
       type: "string",
       value: "USD/PERIOD",
@@ -31,7 +31,7 @@ const create = commandFor<KeyView & { key: string }>("POST /keys", keyRoutes.mak
     expires: {
       member: "expiresAt",
       value: "DATE",
-      description: "When the key expires: a date, a time, or a period from now: 30d, 12h",
+      description: "When the key expires: a date, a time, or a period from now such as 30d or 12h",
       read: readExpiry,
     },
     allow: {
@@ -52,10 +52,13 @@ const create = commandFor<KeyView & { key: string }>("POST /keys", keyRoutes.mak
 
 const rotate = commandFor<KeyView & { key: string }>("POST /keys/:name/rotate", keyRoutes.rotate, {
   name: "rotate",
-  summary: "Give a key a new secret; the old one keeps working for a while",
+  summary: "Give a key a new secret; the old secret keeps working for a while",
   args: [name],
   options: {
-    overlap: { value: "TIME", description: "How long both secrets work: 24h (default), 30m, 0" },
+    overlap: {
+      value: "TIME",
+      description: "How long the old secret keeps working: 24h (default), 30m, or 0",
+    },
   },
   view: ({ name, key, previousUntil }) => [
     key,
@@ -100,7 +103,7 @@ export default defineCommand({
   name: "keys",
   summary: "Create, list, rotate and revoke client keys",
   description:
-    "A client key gives access to /v1 and nothing else. The gateway stores only its hash: in gateway.keys of the configuration, where you can also change its limits, or in the store that several gateways share.",
+    "A client key gives access only to the routes below /v1. The gateway stores the key's hash, not the key. If several gateways share a store, the hash is in that store; otherwise it is in gateway.keys of the configuration, where you can also change the key's limits.",
   examples: [
     "portico keys create ci --models 'main/gpt-4o*' --rpm 60 --budget 5/day",
     "portico keys create guest --expires 30d --allow 10.0.0.0/8",
@@ -119,7 +122,7 @@ function readBudget(text: string): { usd: number; per: string } {
   const match = /^\$?(\d+(?:\.\d+)?)\/(day|month)$/.exec(text);
   if (!match)
     throw new Error(
-      `--budget takes an amount in US dollars and a period, such as 5/day or 100/month: ${text}`,
+      `--budget takes an amount in US dollars and a period, such as 5/day or 100/month, not ${text}.`,
     );
   return { usd: Number(match[1]), per: match[2]! };
 }

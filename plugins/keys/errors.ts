@@ -2,7 +2,7 @@
 import { PorticoError } from "portico";
 
 const LOWER =
-  "A lower max_tokens (max_completion_tokens, max_output_tokens) makes the estimate smaller";
+  "To reduce the estimate, set a lower `max_tokens` (or `max_completion_tokens`, `max_output_tokens`)";
 
 export const errors = PorticoError.table({
   addressNotAllowed: {
@@ -38,7 +38,7 @@ export const errors = PorticoError.table({
   changeUnderWay: {
     code: "conflict",
     message:
-      "The key `{name}` is being created, changed or rotated by another request. Try again when it has ended.",
+      "The key `{name}` is being created, changed or rotated by another request. Try again when that request has ended.",
   },
   changedMeanwhile: {
     code: "precondition_failed",
@@ -64,12 +64,12 @@ export const errors = PorticoError.table({
     status: 403,
     type: "invalid_request_error",
     message:
-      "This key may not use the model `{model}`. GET /v1/models lists those that it may use.",
+      "This key may not use the model `{model}`. GET /v1/models lists the models that the key may use.",
   },
   costsNotCounted: {
     code: "service_unavailable",
     message:
-      "This key has a budget, but the plugin `usage`, which counts costs, is off. The owner of the gateway can enable it.",
+      "This key has a budget, but the plugin `usage`, which counts costs, is off. The owner of the gateway can enable the plugin.",
   },
   tooManyRequests: {
     code: "rate_limit_exceeded",
@@ -80,29 +80,29 @@ export const errors = PorticoError.table({
   tokensExceedLimit: {
     code: "rate_limit_exceeded",
     type: "rate_limit_error",
-    message: `This request may use {estimate} tokens, more than this key's limit of {max} tokens per minute. ${LOWER}.`,
+    message: `This request may use {estimate} tokens, which is more than this key's limit of {max} tokens per minute. ${LOWER}.`,
   },
   tokensUsedUp: {
     code: "rate_limit_exceeded",
     type: "rate_limit_error",
     message:
-      "This request may use {estimate} tokens, and this key has reached its limit of {max} tokens per minute. Try again in {seconds} s.",
+      "This request may use {estimate} tokens, and would exceed this key's limit of {max} tokens per minute at the moment. Try again in {seconds} s.",
   },
   budgetUsedUp: {
     code: "insufficient_quota",
     status: 429,
     type: "rate_limit_error",
-    message: `This key has used up its budget of \${usd} per {period}. A new {period} begins at {next}.`,
+    message: `This key has used up its budget of \${usd} per {period}. The next {period} begins at {next}.`,
   },
   budgetTooSmall: {
     code: "insufficient_quota",
     status: 429,
     type: "rate_limit_error",
-    message: `This request may cost \${estimate}, and \${left} of this key's budget of \${usd} per {period} are left. ${LOWER}.`,
+    message: `This request may cost \${estimate}, but this key has only \${left} left of its budget of \${usd} per {period}. ${LOWER}.`,
   },
   budgetReserved: {
     code: "rate_limit_exceeded",
     type: "rate_limit_error",
-    message: `This request may cost \${estimate}. Of this key's budget of \${usd} per {period}, \${left} are left and requests under way reserve \${reserved}. ${LOWER}, or try again in a moment.`,
+    message: `This request may cost \${estimate}, but this key has only \${left} left of its budget of \${usd} per {period}, and requests in progress reserve \${reserved} of that. ${LOWER}, or try again in a moment.`,
   },
 });

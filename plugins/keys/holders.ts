@@ -66,7 +66,10 @@ class StoredHolders implements Holders {
       await ctx.emit("principal:forgotten", { principal }, { principal: "owner" });
     }
     if (sessions > 0)
-      ctx.log.info({ key: name, sessions }, "The sessions of a key's last holder were deleted.");
+      ctx.log.info(
+        { key: name, sessions },
+        "The sessions of a key's previous holder were deleted.",
+      );
   }
 
   /** Deletes all sessions with a prefix. Returns their number. */

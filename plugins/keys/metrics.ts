@@ -26,13 +26,13 @@ export async function keyMetrics(ctx: PluginContext, keys: KeysConfig): Promise<
     {
       name: "portico_key_budget_usd",
       type: "gauge",
-      help: "The budget of a client key for its day or month.",
+      help: "The budget of a client key per day or month.",
       samples: limits,
     },
     {
       name: "portico_key_budget_spent_usd",
       type: "gauge",
-      help: "How much of the budget the current day or month has used.",
+      help: "How much of a client key's budget was spent in the current day or month.",
       samples: spent,
     },
   ];

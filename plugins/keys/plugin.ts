@@ -6,7 +6,8 @@ import { keysSchema } from "./schema.ts";
 
 export default definePlugin({
   name: "keys",
-  description: "Provides client keys with allowed models, rate limits, budgets and an expiry",
+  description:
+    "Provides client keys that have a list of allowed models, rate limits, budgets and an expiry date",
   configCheck: () => import("./config-check.ts"),
   config: { "gateway.keys": keysSchema },
   errors,

@@ -33,12 +33,13 @@ export const keyRoutes = {
   },
   show: {
     ...owner,
-    summary: "Show a client key; ETag contains its version",
+    summary: "Show a client key; the header ETag contains the key's version",
     response: jsonResponse(Type.Object(view)),
   },
   change: {
     ...owner,
-    summary: "Change limits of a client key at the version that was read; null removes a limit",
+    summary:
+      "Change the limits of a client key, if it is unchanged since the version in If-Match; null removes a limit",
     body: changeRequest,
     response: jsonResponse(Type.Object(view)),
   },
@@ -51,7 +52,7 @@ export const keyRoutes = {
   },
   revoke: {
     ...owner,
-    summary: "Revoke a client key; with If-Match, only if the key is unchanged since that version",
+    summary: "Revoke a client key; with If-Match, only if it is unchanged since that version",
     response: jsonResponse(Type.Object({ name: Type.String(), revoked: Type.Literal(true) })),
   },
 } satisfies Record<string, RouteOptions>;

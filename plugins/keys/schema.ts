@@ -51,14 +51,14 @@ const limits = {
   ),
   expiresAt: Type.Optional(
     time(
-      "When the key expires: a time in ISO form, or a date, through whose end in UTC the key works.",
+      "When the key expires: an ISO 8601 time, or a date, in which case the key works until the end of that day in UTC.",
     ),
   ),
   expires: Type.Optional(time("The older name of `expiresAt`.")),
   allowedIps: Type.Optional(
     Type.Array(Type.String({ refuse: refuseNetwork }), {
       minItems: 1,
-      description: "Addresses and networks (10.0.0.0/8) that the key may be used from.",
+      description: "Addresses and networks (10.0.0.0/8) from which the key may be used.",
     }),
   ),
 };
@@ -88,7 +88,7 @@ const Key = Type.Object({
     Type.String({
       pattern: "^[0-9a-f]{16}$",
       description:
-        "The id of the holder of the key. A rotation writes it, so that the id survives a new secret.",
+        "The id of the key's holder. A rotation sets it, so that the id stays the same when the secret changes.",
     }),
   ),
   ...limits,

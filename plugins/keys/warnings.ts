@@ -14,7 +14,9 @@ export async function budgetWarnings(
   if (budget === undefined) return [];
   const usage = ctx.find("usage");
   if (usage === undefined)
-    return ["the plugin `usage` is off, so its budget cannot be checked: every request is refused"];
+    return [
+      "the plugin `usage` is off, so the key's budget cannot be checked and every request is refused",
+    ];
   const channels = ctx.find("channels");
   const unpriced: string[] = [];
   let priced = 0;
@@ -29,9 +31,11 @@ export async function budgetWarnings(
   const names = unpriced.slice(0, MAX_NAMED).join(", ");
   const more = unpriced.length > MAX_NAMED ? ` and ${unpriced.length - MAX_NAMED} more` : "";
   const what =
-    priced === 0 ? "its budget has no effect" : "its budget does not count all of its models";
+    priced === 0
+      ? "the key's budget has no effect"
+      : "the key's budget does not count all of its models";
   return [
-    `${what}: the price of ${names}${more} is not known. Set usage.prices, or keep them out of its models.`,
+    `${what}, because the price of ${names}${more} is not known. Add prices in usage.prices, or remove these models from the key's list of models.`,
   ];
 }
 
@@ -59,7 +63,7 @@ export async function estimateWarnings(
   const names = estimated.map(({ channel, model }) => `${channel}/${model}`);
   const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : "";
   return [
-    `its limits rely on estimates: ${count} of ${all} responses in 24 h came without plausible usage (${names.slice(0, MAX_NAMED).join(", ")}${more})`,
+    `the key's limits rely on estimates, because ${count} of ${all} responses of the last 24 h had no plausible token counts (${names.slice(0, MAX_NAMED).join(", ")}${more})`,
   ];
 }
 

@@ -4,7 +4,8 @@ import { isAnthropicClient } from "portico/models";
 
 export default definePlugin({
   name: "messages",
-  description: "Serves POST /v1/messages: all channels for clients that use Anthropic's format",
+  description:
+    "Serves POST /v1/messages, so that clients of Anthropic's format can use all channels",
   needs: ["models"],
   async setup(ctx) {
     const {

@@ -28,7 +28,7 @@ const prompt = {
 export const messageRoutes = {
   create: {
     ...client,
-    summary: "Create a message in Anthropic's format, whole or streamed",
+    summary: "Create a message in Anthropic's format, streamed if the request says so",
     body: Type.Object({
       ...prompt,
       max_tokens: Type.Integer({ minimum: 1 }),
@@ -51,7 +51,8 @@ export const messageRoutes = {
   },
   countTokens: {
     ...client,
-    summary: "Count the tokens of a message, or estimate them if the channel cannot count",
+    summary:
+      "Count the tokens of a message; the gateway estimates them if the channel cannot count tokens",
     body: Type.Object(prompt),
     checkedBy: "handler",
     response: jsonResponse(Type.Object({ input_tokens: Type.Integer() })),

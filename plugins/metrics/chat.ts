@@ -106,7 +106,7 @@ function channelFamilies(channels: ReadonlyMap<string, Tally>): MetricFamily[] {
   return [
     counter(
       "portico_chat_requests_total",
-      "Chat requests that ended, by the channel of the last attempt (empty: no channel matched) and status (499: the client disconnected).",
+      "Finished chat requests, by the channel of the last attempt (empty: no channel matched) and status (499: the client disconnected).",
       ...requests,
     ),
     counter(
@@ -116,12 +116,12 @@ function channelFamilies(channels: ReadonlyMap<string, Tally>): MetricFamily[] {
     ),
     counter(
       "portico_chat_cost_usd_total",
-      "Costs in US dollars by list price, as far as prices are known.",
+      "Costs in US dollars at list prices; responses without a known price are not counted.",
       ...costs,
     ),
     counter(
       "portico_chat_unpriced_total",
-      "Responses with tokens whose price is unknown. Budgets do not count them.",
+      "Responses whose tokens have no known price. Budgets do not count these responses.",
       ...unpriced,
     ),
   ];
@@ -163,12 +163,12 @@ function keyFamilies(keys: ReadonlyMap<string, KeyTally>): MetricFamily[] {
     ),
     counter(
       "portico_key_tokens_total",
-      "Tokens of a client key, prompts and completions.",
+      "Prompt and completion tokens of a client key.",
       ...samplesOf(({ tokens }) => tokens),
     ),
     counter(
       "portico_key_cost_usd_total",
-      "Costs in US dollars by list price, as far as prices are known.",
+      "Costs in US dollars at list prices; responses without a known price are not counted.",
       ...samplesOf(({ cost }) => cost),
     ),
   ];

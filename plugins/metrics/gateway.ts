@@ -42,7 +42,7 @@ function collectGateway(ctx: Parts): MetricFamily[] {
     ]),
     counter(
       "portico_http_requests_total",
-      "Requests that ended, by method, route (a pattern; empty if none matched) and status (499: the client disconnected).",
+      "Finished requests, by method, route (a pattern; empty if none matched) and status (499: the client disconnected).",
       ...state
         .requests()
         .map(
@@ -72,7 +72,7 @@ function collectGateway(ctx: Parts): MetricFamily[] {
     ),
     counter(
       "portico_hook_failures_total",
-      "Calls of a hook that failed.",
+      "Failed calls of a hook.",
       ...hooks.map(({ name, root, failures }): Sample => [failures, { hook: name, root }]),
     ),
   ];
@@ -107,7 +107,7 @@ function collectChannels(ctx: Parts): MetricFamily[] {
     ),
     gauge(
       "portico_channel_in_flight",
-      "Attempts in progress.",
+      "Attempts in progress on a channel.",
       ...samplesOf(({ inFlight }) => inFlight),
     ),
     gauge(
@@ -117,17 +117,17 @@ function collectChannels(ctx: Parts): MetricFamily[] {
     ),
     gauge(
       "portico_channel_latency_seconds",
-      "Moving average of the time to the first byte.",
+      "Moving average of a channel's time to the first byte.",
       ...samplesOf(({ latencyMs }) => (latencyMs === undefined ? undefined : latencyMs / 1000)),
     ),
     gauge(
       "portico_channel_budget_usd",
-      "The budget of a channel for its day or month.",
+      "The budget of a channel per day or month.",
       ...samplesOf(({ budget }) => budget?.usd),
     ),
     gauge(
       "portico_channel_budget_spent_usd",
-      "How much of the budget the current day or month has used.",
+      "How much of a channel's budget was spent in the current day or month.",
       ...samplesOf(({ budget }) => budget?.spentUsd),
     ),
     counter(
@@ -137,7 +137,7 @@ function collectChannels(ctx: Parts): MetricFamily[] {
     ),
     counter(
       "portico_channel_errors_total",
-      "Attempts that failed.",
+      "Failed attempts on a channel.",
       ...samplesOf(({ errors }) => errors),
     ),
   ];
@@ -168,7 +168,7 @@ async function collectStore(ctx: Parts): Promise<MetricFamily[]> {
     ),
     gauge(
       "portico_queue_oldest_seconds",
-      "Age of the oldest work that has not ended; 0 if there is none.",
+      "Age of the oldest unfinished queue item; 0 if there is none.",
       [oldestAt === undefined ? 0 : Math.max(0, engine.now() - oldestAt) / 1000],
     ),
   ];

@@ -25,7 +25,7 @@ export function processSource(): ProcessSource {
     const families = [
       gauge(
         "nodejs_eventloop_utilization_ratio",
-        "Share of the time since the last scrape that the event loop was busy.",
+        "Share of the time since the last scrape in which the event loop was busy.",
         [utilization],
       ),
       gauge(
@@ -35,12 +35,14 @@ export function processSource(): ProcessSource {
       ),
       gauge(
         "nodejs_eventloop_lag_p99_seconds",
-        "99th percentile of the lag since the last scrape.",
+        "99th percentile of the event loop's lag since the last scrape.",
         [measuredLag ? lagSeconds(measuredLag.percentile(99)) : 0],
       ),
-      gauge("nodejs_eventloop_lag_max_seconds", "Largest lag since the last scrape.", [
-        measuredLag ? lagSeconds(measuredLag.max) : 0,
-      ]),
+      gauge(
+        "nodejs_eventloop_lag_max_seconds",
+        "Largest lag of the event loop since the last scrape.",
+        [measuredLag ? lagSeconds(measuredLag.max) : 0],
+      ),
     ];
     if (lag) lag.reset();
     else {
@@ -64,7 +66,7 @@ export function processSource(): ProcessSource {
           "Memory of buffers and other objects outside the heap.",
           [external],
         ),
-        counter("process_cpu_seconds_total", "User and system processor time.", [
+        counter("process_cpu_seconds_total", "User and system CPU time of the process.", [
           (user + system) / 1e6,
         ]),
         gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.", [

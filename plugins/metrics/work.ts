@@ -64,23 +64,23 @@ export function createWorkCounts(
   }
   const turns = createCount(
     "portico_turns_total",
-    "Agent turns by result: completed, failed, or retry, where an attempt failed and another follows.",
+    "Agent turns by result: completed, failed, or retry (an attempt failed and another follows).",
   );
-  const toolCalls = createCount("portico_tool_calls_total", "Tools that turns called, by result.");
-  const cronRuns = createCount("portico_cron_runs_total", "Runs of jobs that began.");
+  const toolCalls = createCount("portico_tool_calls_total", "Tool calls in turns, by result.");
+  const cronRuns = createCount("portico_cron_runs_total", "Started runs of cron jobs.");
   const cronFailures = createCount(
     "portico_cron_failures_total",
-    "Runs of jobs that failed, by status.",
+    "Failed runs of cron jobs, by status.",
   );
   const pollChanges = createCount("portico_poll_changes_total", "Changes that polls found.");
-  const pollFailures = createCount("portico_poll_failures_total", "Checks of polls that failed.");
+  const pollFailures = createCount("portico_poll_failures_total", "Failed checks of polls.");
   const deliveries = createCount(
     "portico_deliveries_failed_total",
-    "Results that could not be delivered and are not tried again, by type.",
+    "Results that could not be delivered and will not be sent again, by type.",
   );
   const cooldowns = createCount(
     "portico_channel_cooldowns_total",
-    "Cooldowns that a model of a channel entered after failures.",
+    "Cooldowns of a channel's models, which begin after repeated failures.",
   );
   ctx.on("agent:completed", ({ context: { agentId: agent, ms } }) => {
     turns.add({ agent, result: "completed" });

@@ -137,7 +137,7 @@ async function budgetNotices({ routing }: Engine): Promise<string[]> {
     const unpriced = names.filter((_, i) => prices[i] === undefined);
     if (unpriced.length > 0)
       notices.push(
-        `${channel.name}: the budget does not count ${unpriced.slice(0, 3).join(", ")}, because the price is not known. Set usage.prices.`,
+        `${channel.name}: the budget does not count ${unpriced.slice(0, 3).join(", ")}, because their prices are not known. Add prices in usage.prices.`,
       );
   }
   return notices;
@@ -232,7 +232,7 @@ function describeUnnamed(engine: Engine, channel: Channel, result: ChannelTest):
   return {
     ...result,
     unnamed: !canList || result.modelsError === undefined,
-    error: result.modelsError ?? "The upstream lists no model. Name one with --model.",
+    error: result.modelsError ?? "The upstream lists no models. Name a model with --model.",
   };
 }
 

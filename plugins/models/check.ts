@@ -18,7 +18,7 @@ const check: HealthCheck = async ({ config, gateway }) => {
     return [
       {
         level: "warning",
-        message: "not tested: no gateway is running",
+        message: "the channels were not tested, because no gateway is running",
         remedy: "Run `portico start`.",
       },
     ];

@@ -34,7 +34,7 @@ const test = commandFor<ChannelTest>("POST /channels/:name/test", modelRoutes.te
     model: {
       value: "NAME",
       description:
-        "The model to test, as the upstream names it (default: the first model that it lists)",
+        "The model to test, as the upstream names it (default: the first model that the upstream lists)",
     },
   },
   progress: ({ args }) => `testing ${args["name"]} …`,

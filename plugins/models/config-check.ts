@@ -24,7 +24,8 @@ function aliasFaults(subject: ConfigCheckSubject): ConfigFault[] {
   return Object.keys(aliases).flatMap((name) => {
     const cycle = findCycle(aliases, name);
     const path = ["models", name];
-    if (cycle) return [{ path, message: `leads back to itself: ${cycle.join(" → ")}` }];
+    if (cycle)
+      return [{ path, message: `is an alias that leads back to itself: ${cycle.join(" → ")}` }];
     return targetsOf(aliases[name]).flatMap(({ target, relativePath }) => {
       return modelFault(subject, target, [...path, ...relativePath]) ?? [];
     });

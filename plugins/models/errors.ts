@@ -63,13 +63,13 @@ export const errors = PorticoError.table({
     code: "model_not_found",
     status: 404,
     message:
-      "No model is set, and every channel is disabled. Enable a channel, or set agents.defaults.model.",
+      "No default model is set, and every channel is disabled. Enable a channel, or set agents.defaults.model.",
   },
   noModelListed: {
     code: "upstream_error",
     status: 502,
     message:
-      "No model is set, and these channels list none: {channels}. Set agents.defaults.model, or a channel's models.",
+      "No default model is set, and these channels list no models: {channels}. Set agents.defaults.model, or a channel's models.",
   },
   endpointUnsupported: {
     code: "unsupported_endpoint",
@@ -80,7 +80,7 @@ export const errors = PorticoError.table({
   listingUnsupported: {
     code: "not_implemented",
     message:
-      "The provider `{provider}` does not list models. List the models in channels.{channel}.models.",
+      "The provider `{provider}` does not list models. Name the models in channels.{channel}.models.",
   },
   providerUnknown: {
     ...UNAVAILABLE,
@@ -111,7 +111,7 @@ export const errors = PorticoError.table({
   },
   costsUnavailable: {
     ...UNAVAILABLE,
-    message: "Costs are limited here, but the plugin that counts them is off.",
+    message: "A budget applies to this request, but the plugin that counts costs is off.",
   },
   channelCostsUnavailable: {
     ...UNAVAILABLE,
@@ -125,7 +125,7 @@ export const errors = PorticoError.table({
   },
   imageRefused: {
     ...INVALID,
-    message: "The gateway could not fetch an image: its server responded with {answer}.",
+    message: "The gateway could not fetch an image: the image's server responded with {answer}.",
   },
   imageNotFetched: { ...INVALID, message: "The gateway could not fetch an image: {problem}" },
 
@@ -148,7 +148,7 @@ export const errors = PorticoError.table({
   responseTooLarge: {
     code: "upstream_error",
     status: 502,
-    message: "The response {excess}, which is too large for hooks to check.",
+    message: "The response is too large for hooks to check: it {excess}.",
   },
 
   // responses that have begun

@@ -8,7 +8,7 @@ export const events: PluginDefinition["events"] = {
   "channel:resting": {
     mode: "notify",
     description:
-      "A model of a channel failed three times in a row, or its probe failed: the gateway does not use it for a while.",
+      "A model of a channel failed three times in a row, or a probe of the model failed. The gateway does not use the model for a while.",
     sample: {
       channel: "main",
       model: "gpt-4o",
@@ -32,14 +32,14 @@ export const events: PluginDefinition["events"] = {
     mode: "answer",
     effects: ["block"],
     description:
-      "The gateway is about to send a response. It holds a stream until the stream is complete, unless the hook also handles `message:streaming`. A hook can change or refuse the text.",
+      "The gateway is about to send a response. A streamed response is held back until it is complete, unless the hook also handles `message:streaming`. A hook can change or refuse the text.",
     changes: ["content"],
     sample: { content: "Write to ada@example.org.", source: "chat", model: "echo" },
   },
   "message:streaming": {
     mode: "change",
     description:
-      "The gateway is about to send a part of a streamed text. A hook can change it, or hold it back until a later part; the last part is final.",
+      "The gateway is about to send a part of a streamed text. A hook can change the part, or hold it back until a later part. The last part has `final: true`.",
     changes: ["text"],
     sample: {
       streamId: "req_4f0c2a",
@@ -61,7 +61,7 @@ export const events: PluginDefinition["events"] = {
   },
   "chat:response": {
     mode: "notify",
-    description: "A chat completion has ended, with success or not.",
+    description: "A chat completion has ended, successfully or not.",
     sample: {
       requestId: "req_4f0c2a",
       model: "echo",

@@ -8,7 +8,7 @@ import { sections } from "./schema.ts";
 
 export default definePlugin({
   name: "models",
-  description: "Offers models of any number of upstreams, with routing and fallback",
+  description: "Offers the models of any number of upstreams, with routing and fallback",
   config: sections,
   configCheck: () => import("./config-check.ts"),
   events,

@@ -19,7 +19,7 @@ const Model = Type.Object(
   { id: Type.String() },
   {
     description:
-      "The list in OpenAI's format, or in Anthropic's format for its clients (anthropic-version).",
+      "The list in OpenAI's format, or in Anthropic's format if the request has the header anthropic-version.",
   },
 );
 
@@ -80,12 +80,12 @@ export const modelRoutes = {
             baseUrl: Type.Optional(
               Type.String({
                 description:
-                  "The base URL of channels that set none; absent if a channel has to set one",
+                  "The base URL of channels that do not set their own; absent if every channel has to set one",
               }),
             ),
             builtinChannel: Type.Optional(
               Type.String({
-                description: "The channel of this provider that exists without configuration",
+                description: "The provider's channel that exists without configuration",
               }),
             ),
             composite: Type.Optional(

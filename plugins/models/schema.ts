@@ -104,7 +104,8 @@ export const ChannelConfig = Type.Object({
       {
         usd: Type.Number({
           minimum: 0,
-          description: "The budget in US dollars, by the prices of `portico usage`.",
+          description:
+            "The budget in US dollars, calculated with the same prices as in `portico usage`.",
         }),
         per: Type.Union([Type.Literal("day"), Type.Literal("month")], {
           description: "The period of the budget: a calendar day or month in UTC.",
@@ -122,7 +123,7 @@ export const ChannelConfig = Type.Object({
   streamUsage: Type.Optional(
     Type.Boolean({
       description:
-        "Whether the gateway requests the usage of every stream from the upstream, to count the tokens. Default: true.",
+        "Whether the gateway asks the upstream to report the usage of every stream, so that it can count the tokens. Default: true.",
     }),
   ),
   responses: Type.Optional(
@@ -162,12 +163,12 @@ export const AliasConfig = Type.Union([
       Type.Object({
         default: Type.Optional(
           Type.Record(Type.String(), Type.Unknown(), {
-            description: "Parameters for requests that do not set them.",
+            description: "Default parameters, for requests that do not set them.",
           }),
         ),
         force: Type.Optional(
           Type.Record(Type.String(), Type.Unknown(), {
-            description: "Parameters that override those of the request.",
+            description: "Parameters that override the parameters of the request.",
           }),
         ),
         max: Type.Optional(
@@ -209,7 +210,7 @@ export const AliasConfig = Type.Union([
           Type.Literal("content_filter"),
         ]),
         {
-          description: "What, besides an error, makes the router try the next target.",
+          description: "What makes the router try the next target. An error always does.",
         },
       ),
     ),

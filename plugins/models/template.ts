@@ -14,8 +14,8 @@ const template: PluginTemplate = {
   tryIt: (name) =>
     [
       `Try it: portico channels test ${name}, or ask for the model ${name}/anything.`,
-      `The file stand-in.ts responds until plugin.ts has your server's address and format.`,
-      `\`node --test plugin.test.mjs\` in its folder tests it.`,
+      `The file stand-in.ts responds to requests until you change plugin.ts to your server's address and format.`,
+      `\`node --test plugin.test.mjs\` in the plugin's folder runs its test.`,
     ].join("\n"),
 };
 export default template;

@@ -7,7 +7,7 @@ const MULTIPART = { code: "invalid_request_error", type: "invalid_request_error"
 export const errors = PorticoError.table({
   notMultipart: {
     code: "unsupported_media_type",
-    message: "Send the body as `multipart/form-data`, and its boundary in `Content-Type`.",
+    message: "Send the body as `multipart/form-data`, and name its boundary in `Content-Type`.",
   },
 
   // Multipart bodies.

@@ -8,7 +8,7 @@ import { RoutesConfig } from "./schema.ts";
 export default definePlugin({
   name: "openai-routes",
   description:
-    "Serves /v1/completions, images, audio, moderations and rerank with all channels that support them",
+    "Serves /v1/completions and the routes for images, audio, moderations and rerank, with all channels that support them",
   config: { routes: RoutesConfig },
   needs: ["models"],
   errors,

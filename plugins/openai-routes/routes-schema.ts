@@ -36,7 +36,7 @@ function upload(summary: string, fields: string[], response: RouteOptions["respo
 /** The transcript as text, JSON or subtitles, as the client requests. */
 const transcript = {
   200: {
-    description: "The spoken text.",
+    description: "The transcript of the recording.",
     content: { "application/json": AnyObject, "text/plain": Type.String() },
   },
 };
@@ -47,7 +47,7 @@ export const JSON_ROUTES: readonly [ApiRoute, Declaration][] = [
   [
     "completions",
     {
-      summary: "Complete a text; the response is whole or streamed",
+      summary: "Complete a text; the response is streamed if the request says so",
       body: Type.Object({
         model,
         prompt: Type.Optional(texts),

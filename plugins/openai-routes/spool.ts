@@ -115,7 +115,7 @@ function spoolOnDisk(file: FileHandle, size: number): Spool {
         const bytes = Buffer.allocUnsafe(Math.min(CHUNK, end - start));
         for (let at = start; at < end; ) {
           const { bytesRead } = await file.read(bytes, 0, Math.min(CHUNK, end - at), at);
-          if (bytesRead === 0) throw new Error("the stored body is shorter than expected");
+          if (bytesRead === 0) throw new Error("the stored request body is shorter than expected");
           at += bytesRead;
           yield bytes.subarray(0, bytesRead);
         }

@@ -6,7 +6,7 @@ import { ResponsesConfig } from "./schema.ts";
 export default definePlugin({
   name: "responses",
   description:
-    "Serves POST /v1/responses: all channels for clients that use OpenAI's Responses format",
+    "Serves POST /v1/responses, so that clients of OpenAI's Responses format can use all channels",
   config: { responses: ResponsesConfig },
   needs: ["models"],
   errors,

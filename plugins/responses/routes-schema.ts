@@ -24,7 +24,7 @@ const Response = Type.Object({
 export const responseRoutes = {
   create: {
     ...client,
-    summary: "Create a response, whole or streamed",
+    summary: "Create a response, streamed if the request says so",
     body: Type.Object({
       ...request,
       stream: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
@@ -35,7 +35,8 @@ export const responseRoutes = {
   },
   inputTokens: {
     ...client,
-    summary: "Count the tokens of a request, or estimate them if the channel cannot count",
+    summary:
+      "Count the tokens of a request; the gateway estimates them if the channel cannot count tokens",
     body: Type.Object(request),
     checkedBy: "handler",
     response: jsonResponse(Type.Object({ object: Type.String(), input_tokens: Type.Integer() })),

@@ -12,7 +12,7 @@ const durationOption = (description: string): OptionSpec => textOption(descripti
 export const options: Record<string, OptionSpec> = {
   name: textOption("The name of the job", "NAME"),
   cron: textOption(
-    'Run at the dates of a cron expression of 5 fields, or 6 with seconds first: "0 9 * * 1-5", @daily',
+    'Run by a cron expression of 5 fields, or 6 with seconds first: "0 9 * * 1-5", @daily',
     "EXPR",
   ),
   tz: textOption(
@@ -20,9 +20,9 @@ export const options: Record<string, OptionSpec> = {
     "ZONE",
   ),
   every: durationOption("Run at an interval: 90s, 5m, 1h30m"),
-  at: textOption("Run once, at an ISO date or after a period such as 20m", "DATE"),
+  at: textOption("Run once, at an ISO 8601 time or after a period such as 20m", "DATE"),
   schedule: textOption(
-    'Run by a schedule of any of these kinds, as one string: "0 9 * * *", "every 5m", "in 20m"',
+    'Run by a schedule of any kind, written as one string: "0 9 * * *", "every 5m", "in 20m"',
   ),
   message: textOption("Start an agent turn with this task"),
   model: textOption("The model of the turn", "MODEL"),
@@ -31,23 +31,26 @@ export const options: Record<string, OptionSpec> = {
   announce: { type: "boolean", description: "Post the turn's result to the main session" },
   text: textOption("Queue this event for the next heartbeat"),
   "system-event": textOption("The same as --text"),
-  now: { type: "boolean", description: "Start a heartbeat at once for the event of --text" },
+  now: {
+    type: "boolean",
+    description: "With --text: start a heartbeat at once instead of waiting for the next one",
+  },
   hook: textOption("Emit this event for hooks, such as report:daily", "EVENT"),
   description: textOption("A description of the job in one line"),
   missed: {
     type: "string",
     choices: ["skip", "run-once"],
-    description: "What happens to a date that passed while the gateway was not running",
+    description: "What to do about a run that was due while the gateway was not running",
   },
   overlap: {
     type: "string",
     choices: ["skip", "queue"],
-    description: "What happens to a date at which the previous run has not ended",
+    description: "What to do about a run that is due while the previous one is still in progress",
   },
   timeout: durationOption("The time limit of a run: 30s, 5m"),
   grace: durationOption("How late a run may start before it counts as missed"),
   jitter: durationOption(
-    "Delay each date by up to this length, by the same amount on every gateway",
+    "The maximum delay that is added to each run; all gateways add the same delay",
   ),
   "max-errors": {
     type: "number",

@@ -16,7 +16,9 @@ const BURST_LEAD_MS = 750;
 export function atTime(ctx: PluginContext, time: number, work: () => Promise<unknown>): void {
   const start = (): void => {
     if (ctx.signal.aborted) return;
-    work().catch((error: unknown) => ctx.log.error({ err: error }, "cron could not continue"));
+    work().catch((error: unknown) =>
+      ctx.log.error({ err: error }, "cron could not process a burst of due jobs"),
+    );
   };
   setTimeout(start, Math.max(0, time - ctx.use("store").now())).unref();
 }

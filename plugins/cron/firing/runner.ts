@@ -114,7 +114,7 @@ export class Runner {
     } catch (error) {
       this.#ctx.log.error(
         { err: error, job: job.row.name },
-        "cron slot could not be fired; it will be tried again",
+        "a due cron job could not be started; the gateway will try again",
       );
       return false;
     }
@@ -137,7 +137,7 @@ export class Runner {
     const { run, failure } = prepared;
     if (isAhead) atTime(this.#ctx, now, () => this.#announce(job, run, failure));
     else if (status === "running") await this.#announce(job, run, failure);
-    else this.#ctx.log.warn({ job: row.name, reason }, `cron slot ${status}`);
+    else this.#ctx.log.warn({ job: row.name, reason }, `a due cron run was ${status}`);
   }
 
   /** Decides whether a slot fires (`running`). Returns the reason if it does not. */
@@ -150,7 +150,7 @@ export class Runner {
       return { status: "missed", reason };
     }
     if (body.overlap === "skip" && (await this.#isRunning(job)))
-      return { status: "skipped", reason: "the previous run had not ended" };
+      return { status: "skipped", reason: "the previous run was still in progress" };
     return { status: "running" };
   }
 

@@ -68,7 +68,7 @@ export class Settler {
       )
       .then((end) => this.#settle(run, end))
       .catch((error: unknown) =>
-        ctx.log.error({ err: error, run: run.id }, "the end of a cron run could not be recorded"),
+        ctx.log.error({ err: error, run: run.id }, "the outcome of a cron run could not be saved"),
       )
       .finally(() => this.#hooks.delete(run.id));
     void ctx.busy(recording);
@@ -109,14 +109,14 @@ export class Settler {
 
   async #endOfTurn(run: Run, turnId: string): Promise<RunEnd | undefined> {
     const turn = await this.#options.ctx.use("agent").turn(turnId);
-    if (turn === undefined) return this.#endIfLost(run, "the store no longer has the turn");
+    if (turn === undefined) return this.#endIfLost(run, "the turn is no longer in the store");
     const { state, finishedAt, result, error } = turn;
     if (["queued", "running", "waiting"].includes(state)) return undefined;
     const endedAt = finishedAt === undefined ? this.#store.now() : Date.parse(finishedAt);
     if (state === "done") return { status: "ok", endedAt, result };
     const failure = error?.code === "timeout" ? "timeout" : "error";
     const status = state === "cancelled" ? "cancelled" : failure;
-    return { status, endedAt, error: error?.message ?? `the turn is ${state}` };
+    return { status, endedAt, error: error?.message ?? `the turn ended in the state ${state}` };
   }
 
   #endIfLost(run: Run, error: string): RunEnd | undefined {
@@ -168,7 +168,7 @@ export class Settler {
     state.lastError = end.error ?? end.status;
     const limit = body.maxErrors ?? this.#options.maxErrors();
     if (limit > 0 && state.consecutiveErrors >= limit) {
-      state.disabledReason = `failed ${state.consecutiveErrors} times in a row, last with: ${state.lastError}`;
+      state.disabledReason = `failed ${state.consecutiveErrors} times in a row; last error: ${state.lastError}`;
       return { enabled: false, nextAt: null };
     }
     if (row.nextAt === null || body.schedule.kind === "at") return row;
@@ -191,7 +191,7 @@ export class Settler {
     if (isNowDisabled)
       ctx.log.error(
         { job: row.name, reason: state.disabledReason },
-        "a cron job was disabled after failures in a row",
+        "a cron job was disabled after repeated failures",
       );
     const event: CronFailed = {
       jobId: row.id,

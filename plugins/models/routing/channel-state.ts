@@ -42,12 +42,12 @@ export function stateProblem(channel: ChannelState): string | undefined {
   if (state !== "resting") return undefined;
   const until = restingUntil ? ` until ${restingUntil}` : "";
   if (overLimit === "budget")
-    return `it is over its budget of $${budget?.usd} per ${budget?.per}, and gets no requests${until}`;
+    return `the channel is over its budget of $${budget?.usd} per ${budget?.per} and receives no requests${until}`;
   // A reached limit per minute is no problem.
   if (overLimit !== undefined) return undefined;
   const models = restingAlone(channel);
   const isSeveral = models !== "" && (channel.restingModels ?? []).length > 1;
-  return `${models || "it"} ${isSeveral ? "cool" : "cools"} down${until}: ${lastError}`;
+  return `${models || "the channel"} ${isSeveral ? "are" : "is"} in cooldown${until}: ${lastError}`;
 }
 
 function abbreviateList(models: readonly string[]): string {

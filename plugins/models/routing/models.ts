@@ -186,5 +186,5 @@ export async function namesOf(
 export function describeFailure(error: unknown): string {
   return isPorticoError(error)
     ? error.message
-    : "It failed because of an error in the gateway. See the log for details.";
+    : "The test failed because of an error in the gateway. See the log for details.";
 }

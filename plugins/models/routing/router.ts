@@ -95,7 +95,7 @@ function hintFor(routing: Routing, model: string): string {
     return ": none of the targets of this alias names an enabled channel";
   const channel = routing.channels().get(model) ?? namedChannel(routing.channels(), model);
   if (channel !== undefined && !channel.enabled)
-    return `: the channel \`${channel.name}\` is switched off`;
+    return `: the channel \`${channel.name}\` is disabled`;
   return "";
 }
 

@@ -75,7 +75,7 @@ export function limitError(channel: Channel, { name, until }: OverLimit): Upstre
       : `its own limit (${name})`;
   const retryText =
     name === "budget"
-      ? `A new ${budget?.per} begins at ${new Date(until).toISOString()}`
+      ? `The next ${budget?.per} begins at ${new Date(until).toISOString()}`
       : `Try again in ${retryAfter} s`;
   return upstreamError(
     {
@@ -99,8 +99,8 @@ export function skipReason(candidate: Candidate): UpstreamError {
   if (limit !== undefined) return limitError(channel, limit);
   const reason =
     cooldownOf(candidate) === 0
-      ? "has a budget, and its costs are not known at the moment"
-      : "is in cooldown after failures in a row";
+      ? "has a budget, but the costs of the channel are not known at the moment"
+      : "is in cooldown after repeated failures";
   return upstreamError(
     { kind: "upstream", message: `The channel \`${channel.name}\` ${reason}.` },
     0,
@@ -112,7 +112,7 @@ export function busyError(channel: Channel): UpstreamError {
   return upstreamError(
     {
       kind: "rate_limit",
-      message: `The channel \`${channel.name}\` is busy: all its ${channel.config.maxConcurrent} places are taken. Try again in a moment.`,
+      message: `The channel \`${channel.name}\` is busy: it already has ${channel.config.maxConcurrent} requests in progress, the limit that maxConcurrent sets. Try again in a moment.`,
       retryAfter: 1,
       limit: "maxConcurrent",
     },

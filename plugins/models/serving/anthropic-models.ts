@@ -71,6 +71,6 @@ function pageOf(all: AnthropicModel[], query: URLSearchParams, limit: number) {
 
 function indexOf(all: readonly AnthropicModel[], id: string, param: string): number {
   const index = all.findIndex((model) => model.id === id);
-  if (index === -1) throw refused(param, `\`${param}\` does not name a model of the list`);
+  if (index === -1) throw refused(param, `\`${param}\` does not name a model in the list`);
   return index;
 }

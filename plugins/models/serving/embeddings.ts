@@ -171,7 +171,7 @@ function checkInputs(input: unknown): void {
     const isTokens = Array.isArray(entry) && entry.length > 0 && entry.every(isToken);
     if (typeof entry !== kind || (!isTokens && (typeof entry !== "string" || entry === "")))
       fail(
-        `\`input[${i}]\` must be a non-empty string, or all of them lists of tokens.`,
+        `\`input[${i}]\` must be a non-empty string, unless every entry of \`input\` is a list of tokens.`,
         `input[${i}]`,
       );
   }

@@ -185,8 +185,8 @@ export function failUnsupported(
     .map((channel) => channel.name);
   const where =
     supporting.length === 0
-      ? "No configured channel supports it"
-      : `These channels support it: ${supporting.join(", ")}`;
+      ? "No configured channel supports this route"
+      : `These channels support this route: ${supporting.join(", ")}`;
   throw errors.endpointUnsupported({ channel, route, where }, { param: "model" });
 }
 

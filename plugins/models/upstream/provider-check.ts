@@ -39,12 +39,12 @@ const WIRE: Kinds<WireProvider> = {
 export function findProviderFault(provider: ChatProvider): string | undefined {
   const { complete, stream, wire } = provider;
   if ((complete ?? stream ?? wire) == null)
-    return "it has neither complete, stream nor wire, so it cannot respond";
+    return "it has none of `complete`, `stream` and `wire`, so it cannot respond";
   const fault = findFault(provider, PROVIDER) ?? (wire && findFault(wire, WIRE, "wire."));
   if (fault !== undefined) return fault;
   const missing =
     wire && (["encode", "error"] as const).find((member) => wire[member] === undefined);
-  return missing && `its wire.${missing} must be a function`;
+  return missing && `its \`wire.${missing}\` must be a function`;
 }
 
 function findFault<T extends object>(value: T, kinds: Kinds<T>, prefix = ""): string | undefined {

@@ -159,7 +159,9 @@ export class AttemptTarget implements Target {
       if (this.#job?.cancelled === true) throw error;
       if (isPorticoError(error) && error.code === "invalid_request_error") throw error;
       // A problem with the address is an error of the caller's request.
-      const problem = isPorticoError(error) ? error.message : "its server could not be reached.";
+      const problem = isPorticoError(error)
+        ? error.message
+        : "the image's server could not be reached.";
       throw errors.imageNotFetched({ problem }, { cause: error });
     }
   }

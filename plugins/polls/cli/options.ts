@@ -51,16 +51,21 @@ export const options: Record<string, OptionSpec> = {
   },
   match: textOption("For a directory: only files whose name matches", "GLOB"),
   every: textOption("The interval between checks: 30s, 15m, 2h (default: 5m)", "TIME"),
-  cron: textOption("Check at the dates of a cron expression", "EXPR"),
+  cron: textOption("Check by a cron expression", "EXPR"),
   tz: textOption("The time zone of the cron expression", "ZONE"),
-  schedule: textOption('Check by a schedule of any kind, as one string: "0 9 * * *", "every 5m"'),
+  schedule: textOption(
+    'Check by a schedule of any kind, written as one string: "0 9 * * *", "every 5m"',
+  ),
   message: textOption(
     "Start an agent turn with this task for each new item; placeholders: {item.title}, {diff}, {url}, {count}, {name}",
   ),
   model: textOption("The model of the turn", "MODEL"),
   session: textOption("The session of the turn (default: a separate session)", "SESSION"),
   text: textOption("Queue this event for the next heartbeat"),
-  now: { type: "boolean", description: "Start a heartbeat at once for the event of --text" },
+  now: {
+    type: "boolean",
+    description: "With --text: start a heartbeat at once instead of waiting for the next one",
+  },
   hook: textOption("Emit this event for hooks", "EVENT"),
   "fire-on-first": {
     type: "boolean",

@@ -112,7 +112,10 @@ test("channels that cannot say their models fail the turn: echo never stands in 
     "GET",
     "/kernel/status",
   );
-  assert.match(notices.find(({ from }) => from === "agent")?.text ?? "", /^No model is set.*main/);
+  assert.match(
+    notices.find(({ from }) => from === "agent")?.text ?? "",
+    /^No default model is set.*main/,
+  );
   await g.stop();
 });
 

@@ -80,7 +80,7 @@ test("failures back off, then disable the job with the reason; enabling clears i
   assert.is(job["status"], "disabled");
   const state = job["state"] as Record<string, unknown>;
   assert.is(state["consecutiveErrors"], 3);
-  assert.match(state["disabledReason"] as string, "failed 3 times in a row, last with: boom");
+  assert.match(state["disabledReason"] as string, "failed 3 times in a row; last error: boom");
   const enabled = await cron.operations.switch("a", "enabled");
   assert.is(enabled["status"], "enabled");
   assert.is((enabled["state"] as Record<string, unknown>)["consecutiveErrors"], 0);

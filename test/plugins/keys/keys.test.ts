@@ -364,12 +364,12 @@ test("a budget without effect is reported, with the models that have no price", 
     const warnings = Object.fromEntries(listed.map((one: any) => [one.name, one.warnings?.join()]));
     assert.match(
       warnings.blind,
-      /^its budget has no effect: the price of main\/homemade is not known/,
+      /^the key's budget has no effect, because the price of main\/homemade is not known/,
     );
-    assert.match(warnings.half, /^its budget does not count all .* main\/homemade /);
+    assert.match(warnings.half, /^the key's budget does not count all .* main\/homemade /);
     assert.match(warnings.named, /main\/unlisted/);
-    assert.match(warnings.alias, /^its budget does not count all .* mine /);
-    assert.match(String(warnings.bare), /has no effect: the price of .*homemade/);
+    assert.match(warnings.alias, /^the key's budget does not count all .* mine /);
+    assert.match(String(warnings.bare), /has no effect, because the price of .*homemade/);
     assert.is(warnings.acting, undefined);
     assert.equal([warnings.fine, warnings.free], [undefined, undefined]);
     const made = await other.json("POST", "/keys", {

@@ -103,7 +103,7 @@ test("without a gateway each fault is named with its remedy", async () => {
   );
   assert.match(
     say("channels"),
-    /^warning: not tested: no gateway is running → Run `portico start`/,
+    /^warning: the channels were not tested, because no gateway is running → Run `portico start`/,
   );
   put("portico.json", "{ gateway: { prot: 1 } }");
   const { findings: broken } = await doctor(home);

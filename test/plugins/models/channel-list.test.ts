@@ -32,14 +32,14 @@ const workersWith = (...others: object[]) =>
 
 test("the worst state that a worker knows is shown, and status says the same", async () => {
   const failing = { state: "failing", problem: "the last request for m failed: no" };
-  const resting = { state: "resting", problem: "m cools down: no", restingModels: ["m"] };
+  const resting = { state: "resting", problem: "m is in cooldown: no", restingModels: ["m"] };
   for (const workers of [workersWith({}, failing, resting), workersWith(resting, failing)]) {
     const { channels } = await describeEverywhere(engine, workers);
     assert.equal(
       channels.map(({ state, problem, restingModels }) => [state, problem, restingModels]),
-      [["resting", "m cools down: no", ["m"]]],
+      [["resting", "m is in cooldown: no", ["m"]]],
     );
-    assert.equal(await channelNotices(engine, workers), ["one: m cools down: no"]);
+    assert.equal(await channelNotices(engine, workers), ["one: m is in cooldown: no"]);
   }
   const { channels } = await describeEverywhere(engine, workersWith({ requests: 4, errors: 1 }));
   assert.equal([channels[0]?.state, channels[0]?.requests, channels[0]?.errors], ["ok", 7, 1]);

@@ -79,7 +79,7 @@ test("a channel over its budget is passed over, and refused where no other is le
   assert.equal([refused.status, refused.body.error.code], [429, "rate_limit_exceeded"]);
   assert.match(
     refused.body.error.message,
-    /`poor` is over its budget of \$0.0015 per day\. A new day begins at/,
+    /`poor` is over its budget of \$0.0015 per day\. The next day begins at/,
   );
   assert.ok(refused.wait > 0 && refused.wait <= 86_400, String(refused.wait));
   const all = await ask("spent");
@@ -102,7 +102,7 @@ test("its budget shows, and that it is over it", async () => {
   assert.match(list.stdout, /poor .*over its budget until .*\$0\.002 of \$0\.0015 per day/);
   assert.match(
     (await porticoHere(gateway.home, ["status"])).stdout,
-    /poor: it is over its budget of \$0\.0015 per day/,
+    /poor: the channel is over its budget of \$0\.0015 per day/,
   );
 });
 

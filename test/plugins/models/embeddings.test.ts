@@ -144,7 +144,7 @@ test("errors: no embeddings here, the upstream's refusal, a chat answer, an unkn
   for (const model of ["echo", "claude/x"]) {
     const [status, problem] = await error({ model, input: "a" });
     assert.equal([status, problem.code, problem.param], [400, "unsupported_endpoint", "model"]);
-    assert.match(problem.message, /These channels support it: .*main/);
+    assert.match(problem.message, /These channels support this route: .*main/);
   }
   up.answer = (_, res) => json(res, { error: { message: "too long", code: "context" } }, 400);
   assert.equal((await error({ model: "main/embed-x", input: "a" }))[1].code, "context");

@@ -378,20 +378,20 @@ test("list and status name the models that cool down, not the channel where its 
   assert.equal(told(await ask()), [200, "one", "1"]);
   let [row = "", notice = ""] = await shown();
   assert.match(row, /^a: resting for \d+ s$/);
-  assert.match(notice, /^one: a cools down until \S+Z: slow down$/);
+  assert.match(notice, /^one: a is in cooldown until \S+Z: slow down$/);
 
   limited(["b", "c", "d", "e"]);
   for (const model of ["b", "c", "d", "e"])
     for (let i = 0; i < 3; i++) await (await ask({ model: `one/${model}` })).text();
   [row = "", notice = ""] = await shown();
   assert.match(row, /^a, b, c and 2 more: resting for \d+ s$/);
-  assert.match(notice, /^one: a, b, c and 2 more cool down until/);
+  assert.match(notice, /^one: a, b, c and 2 more are in cooldown until/);
 
   first.answer = (_, res) => json(res, { error: { message: "bad key" } }, 401);
   for (let i = 0; i < 2; i++) await (await ask({ model: "one/m" })).text();
   [row = "", notice = ""] = await shown();
   assert.match(row, /^resting for \d+ s$/, "both keys: all models");
-  assert.match(notice, /^one: it cools down until/);
+  assert.match(notice, /^one: the channel is in cooldown until/);
 });
 
 test.run();

@@ -142,9 +142,9 @@ test("a key's limits that rely on estimates are reported", async () => {
   await gateway.request("POST", "/v1/chat/completions", body("whole/good"), { token });
   assert.is(await one(), undefined);
   await gateway.request("POST", "/v1/chat/completions", body("whole/missing"), { token });
-  assert.match((await one())[0], /estimates: 1 of 2 responses .*whole\/missing/);
+  assert.match((await one())[0], /estimates, because 1 of 2 responses .*whole\/missing/);
   const listed = await portico(gateway.home, ["keys", "list"]);
-  assert.match(listed.stdout, /warning: held: its limits rely on estimates/);
+  assert.match(listed.stdout, /warning: held: the key's limits rely on estimates/);
 });
 
 test("models tell their context window and price, where they are known", async () => {

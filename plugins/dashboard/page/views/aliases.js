@@ -127,7 +127,7 @@ const fieldsOf = ({ targets, strategy, system, params = {} }) => [
   { name: "system", label: "System prompt, sent before all messages", kind: "long", value: system },
   {
     name: "default",
-    label: "Parameters for requests that set none",
+    label: "Default parameters, for requests that do not set them",
     kind: "json",
     value: params.default,
     hint: 'As JSON: {"temperature": 0.2}',

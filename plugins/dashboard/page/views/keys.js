@@ -311,7 +311,7 @@ function showSecret({ name, key, warnings = [] }, onClose) {
     title: `The secret of ${name}`,
     stays: true,
     content: [
-      h("p", {}, "Copy the secret now: the gateway shows it only this once."),
+      h("p", {}, "Copy the secret now: the gateway shows it only once."),
       secret,
       warnings.map(problem),
       h(

@@ -61,7 +61,7 @@ export function readAccessToken(
     [response.error_description, response.error].find((text) => typeof text === "string") ??
     `status ${status}`;
   const kind = status >= 400 && status < 500 ? "auth" : "upstream";
-  const problem = kind === "auth" ? "refused its credentials" : "gave no token";
+  const problem = kind === "auth" ? "refused its credentials" : "returned no token";
   return fail(
     `The token server of channel \`${target.channel}\` ${problem}: ${new SecretMask(hidden).text(String(reason)).slice(0, 500)}`,
     kind,

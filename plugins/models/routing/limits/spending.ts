@@ -124,7 +124,7 @@ export class Spending {
       if (!this.#isFailing)
         this.services.log.error(
           { err: error },
-          "What requests used could not be counted against their limits. It will be tried again.",
+          "The usage of some requests could not be counted against their limits. The gateway will try again.",
         );
       this.#isFailing = true;
     }
@@ -295,7 +295,7 @@ function refusalError(
   const retryAfter = retryAfterSeconds(retryAfterMs);
   const message =
     estimate > max
-      ? `This request may use ${needed} ${unit}, more than the whole ${name} (${max}) of the channel \`${channel.name}\`. A lower max_tokens (max_completion_tokens, max_output_tokens) makes the estimate smaller.`
+      ? `This request may use ${needed} ${unit}, which is more than the ${name} of the channel \`${channel.name}\` (${max}). To reduce the estimate, set a lower \`max_tokens\` (or \`max_completion_tokens\`, \`max_output_tokens\`).`
       : `This request may use ${needed} ${unit}, but the channel \`${channel.name}\` has only ${remaining} of its ${name} (${max}) left, after the reservations of requests in progress. Try again in ${retryAfter} s.`;
   return upstreamError({ kind: "rate_limit", message, retryAfter, limit: name }, 0);
 }

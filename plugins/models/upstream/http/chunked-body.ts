@@ -123,14 +123,15 @@ export class ChunkedBody {
     const digit = hexDigit(byte);
     if (digit !== undefined) {
       this.#sizeDigits++;
-      if (this.#sizeDigits > MAX_SIZE_DIGITS) throw new ProtocolError("a chunk of impossible size");
+      if (this.#sizeDigits > MAX_SIZE_DIGITS)
+        throw new ProtocolError("a chunk whose size has too many digits");
       this.#remaining = this.#remaining * 16 + digit;
       return;
     }
     if (this.#sizeDigits === 0) throw new ProtocolError("a chunk without a size");
     if (byte === CR) this.#state = State.SizeEnd;
     else if (byte === SEMICOLON) this.#state = State.SizeExtension;
-    else throw new ProtocolError("a chunk's size that is not a number");
+    else throw new ProtocolError("a chunk whose size is not a number");
   }
 
   /** A chunk of size 0 is the last one. */
@@ -160,11 +161,12 @@ export class ChunkedBody {
     if ((byte < 32 && byte !== TAB) || byte === DEL)
       throw new ProtocolError("a line of the body with a control character");
     this.#lineBytes++;
-    if (this.#lineBytes > MAX_LINE_BYTES) throw new ProtocolError("a line of the body is too long");
+    if (this.#lineBytes > MAX_LINE_BYTES)
+      throw new ProtocolError("a line of the chunked body that is too long");
   }
 
   #expect(byte: number, expected: number, next: State): void {
-    if (byte !== expected) throw new ProtocolError("a chunk that does not end where it should");
+    if (byte !== expected) throw new ProtocolError("a missing line end in the chunked body");
     this.#state = next;
   }
 }

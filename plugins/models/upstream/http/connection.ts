@@ -217,5 +217,5 @@ function writeBytes(bytes: Buffer, socket: Socket): Promise<boolean> {
 }
 
 function closedError(): Error {
-  return Object.assign(new Error("the other side closed the connection"), { code: "ECONNRESET" });
+  return Object.assign(new Error("the server closed the connection"), { code: "ECONNRESET" });
 }

@@ -116,7 +116,7 @@ export class ResponseReader {
   #readHead(bytes: Buffer, from: number): number {
     const end = bytes.indexOf("\r\n\r\n", from, "latin1");
     const size = (end === -1 ? bytes.length : end) - from;
-    if (size > MAX_HEAD_BYTES) throw new ProtocolError("the head of the response is too large");
+    if (size > MAX_HEAD_BYTES) throw new ProtocolError("a response whose head is too large");
     if (end === -1) {
       this.#holdHead(bytes, from);
       return bytes.length;
@@ -149,7 +149,7 @@ export class ResponseReader {
     this.#interimCount++;
     if (this.#interimCount > MAX_INTERIM)
       throw new ProtocolError(`more than ${MAX_INTERIM} interim responses`);
-    if (minor === 0) throw new ProtocolError("an interim response of HTTP/1.0");
+    if (minor === 0) throw new ProtocolError("an interim response in HTTP/1.0");
     if (status === 101)
       throw new ProtocolError("a switch of protocols that the request did not ask for");
   }

@@ -41,7 +41,7 @@ export function exchangeSmall(
         if (response.excess === undefined) return;
         clearTimeout(timer);
         request.abort();
-        reject(new ResponseTooLarge(`The upstream's list ${response.excess}.`));
+        reject(new ResponseTooLarge(`The upstream's list of models ${response.excess}.`));
       },
       end: () => {
         clearTimeout(timer);
@@ -51,7 +51,7 @@ export function exchangeSmall(
         clearTimeout(timer);
         const problem =
           error instanceof Unsendable || isPorticoError(error)
-            ? `could not be asked: ${error.message}`
+            ? `could not be contacted: ${error.message}`
             : `could not be reached${error instanceof ProxyFailure ? `: ${error.message}` : codeOf(error)}`;
         reject(errors.upstreamUnreachable({ problem }, { cause: error }));
       },

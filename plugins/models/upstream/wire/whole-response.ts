@@ -94,7 +94,7 @@ export function refusalError(
     return upstreamError(
       {
         kind: "upstream",
-        message: `The upstream of channel \`${target.channel}\` redirects (${status}) elsewhere. Set its baseUrl to the final address.`,
+        message: `The upstream of channel \`${target.channel}\` redirects (${status}) to another address. Set the channel's baseUrl to the final address.`,
       },
       status,
     );

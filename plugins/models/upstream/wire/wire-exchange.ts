@@ -236,7 +236,7 @@ export class WireExchange implements Receiver, DeliverySource, DeadlineListener 
       this.#abort();
       this.#failWith(
         new ResponseTooLarge(
-          `The response of channel \`${this.#attempt.target.channel}\` ${response.excess}, which is too much to read as a whole.`,
+          `The response of channel \`${this.#attempt.target.channel}\` is too large to be read at once: it ${response.excess}.`,
         ),
       );
     }

@@ -192,10 +192,10 @@ const rows: Row[] = [
     `${chunked}00a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\n\r\n`,
     kept("01234567890123456789"),
   ],
-  ["7.1", "a size that overflows is refused", `${chunked}FFFFFFFFFFFFFFFFF\r\n`, "impossible size"],
+  ["7.1", "a size that overflows is refused", `${chunked}FFFFFFFFFFFFFFFFF\r\n`, "too many digits"],
   ["7.1", "a size that is not a number is refused", `${chunked}0x1\r\nx\r\n`, "not a number"],
   ["7.1", "a chunk without a size is refused", `${chunked}\r\nx\r\n`, "without a size"],
-  ["7.1", "a chunk ends with CR LF", `${chunked}1\r\nxy`, "does not end"],
+  ["7.1", "a chunk ends with CR LF", `${chunked}1\r\nxy`, "missing line end"],
   ["7.1", "a size ends with CR LF", `${chunked}1\nx`, "not a number"],
   ["7.1.1", "an extension is ignored", `${chunked}1;a=b;c="d e"\r\nx\r\n0;f\r\n\r\n`, kept("x")],
   [
