@@ -87,13 +87,16 @@ export class Trail {
 
   async *#runs(owner: string, after: Place | undefined): AsyncGenerator<Run> {
     let place = after;
+    let limit = PAGE;
     for (;;) {
       // Several runs may have the same time, so those up to the place are skipped.
       const before = place && place.at + 1;
-      const page = await this.#store().runs.list({ owner, limit: PAGE, before });
+      const page = await this.#store().runs.list({ owner, limit, before });
       for (const run of page) if (!place || isAfter(run, place)) yield run;
       const last = page.at(-1);
-      if (page.length < PAGE || !last) return;
+      if (page.length < limit || !last) return;
+      // A page of a single time would come again: only a larger one leads beyond it.
+      limit = page[0]?.at === last.at ? limit * 2 : PAGE;
       place = last;
     }
   }

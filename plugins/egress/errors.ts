@@ -76,6 +76,12 @@ export const errors = PorticoError.table({
     status: 400,
     message: "The proxy must be like http://host:3128 or socks5://host:1080.",
   },
+  proxyCredentialsTooLong: {
+    code: "invalid_request_error",
+    status: 400,
+    message:
+      "The user name and the password for a SOCKS5 proxy must each be at most 255 bytes long.",
+  },
   badProxyVariable: {
     code: "invalid_request_error",
     status: 400,

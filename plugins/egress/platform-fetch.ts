@@ -99,12 +99,13 @@ async function* boundedChunks(
   { limits, signal }: ReadOptions,
 ): AsyncGenerator<Buffer> {
   const isStream = isEventStream(message);
+  const event = new UnfinishedEvent();
   let size = 0;
   try {
     const source = await decodeBody(message);
     for await (const chunk of isStream ? withIdleTime(source, limits.idleMs) : source) {
       const bytes = chunk as Buffer;
-      size = isStream ? unfinishedEventSize(size, bytes) : size + bytes.length;
+      size = isStream ? event.add(bytes) : size + bytes.length;
       if (size > limits.maxBytes) {
         const error = tooLargeError(limits.maxBytes);
         if (isStream) limits.onOversizedEvent?.(error);
@@ -117,15 +118,28 @@ async function* boundedChunks(
   }
 }
 
-/** Returns the number of bytes since the end of the last event, which a blank line marks. */
-function unfinishedEventSize(previousSize: number, chunk: Buffer): number {
-  const ends = ["\n\n", "\r\n\r\n", "\r\r"].map((blank) => {
-    const at = chunk.lastIndexOf(blank);
-    return at === -1 ? 0 : at + blank.length;
-  });
-  const end = Math.max(...ends);
-  return end === 0 ? previousSize + chunk.length : chunk.length - end;
+/** Counts the bytes since the end of the last event, which a blank line marks. */
+class UnfinishedEvent {
+  #size = 0;
+  /** The last bytes, because a blank line may be split over two chunks. */
+  #tail: Buffer = Buffer.alloc(0);
+
+  /** Returns the number of bytes after the last blank line. */
+  add(chunk: Buffer): number {
+    const bytes = Buffer.concat([this.#tail, chunk]);
+    const ends = BLANK_LINES.map((blank) => {
+      const at = bytes.lastIndexOf(blank);
+      return at === -1 ? 0 : at + blank.length;
+    });
+    const end = Math.max(...ends);
+    this.#size = end === 0 ? this.#size + chunk.length : bytes.length - end;
+    this.#tail = bytes.subarray(-MAX_PARTIAL_BLANK_LINE);
+    return this.#size;
+  }
 }
+
+const BLANK_LINES = ["\n\n", "\r\n\r\n", "\r\r"];
+const MAX_PARTIAL_BLANK_LINE = 3;
 
 /** Ends a stream that sends nothing for `idleMs`. The time that its reader takes does not count. */
 async function* withIdleTime(source: Readable, idleMs: number): AsyncGenerator<Buffer> {

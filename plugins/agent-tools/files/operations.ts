@@ -46,14 +46,16 @@ export async function edit(
   change: { old: string; new: string; all?: boolean },
 ): Promise<OwnWords> {
   const real = await resolveExisting(place, path);
-  const parts = (await readText(real)).split(change.old);
+  const text = await readText(real);
+  const parts = text.split(change.old);
   const times = parts.length - 1;
   if (times === 0) throw errors.textNotInFile({ param: "old" });
   if (times > 1 && !change.all) throw errors.textNotUnique({ times }, { param: "old" });
-  const size = parts.reduce((sum, part) => sum + part.length, 0) + times * change.new.length;
-  if (size > MAX_BYTES) throw errors.contentTooLarge({ max: MAX_BYTES }, { param: "new" });
-  const growth = Math.max(0, times * (change.new.length - change.old.length));
-  await writeText(await prepareWrite(place, real, growth), parts.join(change.new));
+  // The size is checked before the new content exists, because many replacements by a long text need much memory.
+  const growth = times * (Buffer.byteLength(change.new) - Buffer.byteLength(change.old));
+  if (Buffer.byteLength(text) + growth > MAX_BYTES)
+    throw errors.contentTooLarge({ max: MAX_BYTES }, { param: "new" });
+  await writeText(await prepareWrite(place, real, Math.max(0, growth)), parts.join(change.new));
   return ownWords(`Changed ${path} in ${times} ${times === 1 ? "place" : "places"}.`);
 }
 

@@ -12,12 +12,26 @@ const DEFAULT_PORTS: Readonly<Record<string, number>> = {
   "socks5:": 1080,
 };
 
+/** SOCKS5 writes the length of each credential into one byte (RFC 1929). */
+const MAX_SOCKS_CREDENTIAL_BYTES = 255;
+
 /** Parses the address of a proxy. Throws 400 `invalid_request_error` if it is invalid. */
 export function proxyAddress(text: string): URL {
   const url = parseUrl(text);
-  if (url !== undefined && Object.hasOwn(DEFAULT_PORTS, url.protocol) && url.hostname !== "")
-    return url;
-  throw errors.badProxy({ param: "proxy" });
+  if (url === undefined || !Object.hasOwn(DEFAULT_PORTS, url.protocol) || url.hostname === "")
+    throw errors.badProxy({ param: "proxy" });
+  const lengths = [url.username, url.password].map(decodedLength);
+  if (url.protocol === "socks5:" && Math.max(...lengths) > MAX_SOCKS_CREDENTIAL_BYTES)
+    throw errors.proxyCredentialsTooLong({ param: "proxy" });
+  return url;
+}
+
+function decodedLength(credential: string): number {
+  try {
+    return Buffer.byteLength(decodeURIComponent(credential));
+  } catch (cause) {
+    throw errors.badProxy({ param: "proxy", cause });
+  }
 }
 
 /** Starts a connection to the proxy itself. */

@@ -50,6 +50,14 @@ test.after(async () => {
 const files = (args: object, turn?: Record<string, unknown>) => useTool(g, "files", args, turn);
 const inWorkspace = (path: string) => join(g.home, "workspace", path);
 
+test("an edit counts the size of the file in bytes", async () => {
+  const content = "a".repeat(3_000_000);
+  assert.match(await files({ action: "write", path: "long.txt", content }), /^Wrote/);
+  const edit = { action: "edit", path: "long.txt", old: "a".repeat(10), new: "é".repeat(10) };
+  assert.match(await files({ ...edit, all: true }), /^Error: .*5000000/);
+  assert.is(statSync(inWorkspace("long.txt")).size, 3_000_000);
+});
+
 test("files are read, written, edited, listed and searched", async () => {
   assert.is(await files({ action: "read", path: "notes/a.md" }), "one\ntwo\nthree\n");
   assert.is(await files({ action: "read", path: "notes/a.md", offset: 2, limit: 1 }), "two");

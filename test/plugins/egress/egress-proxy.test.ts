@@ -282,4 +282,22 @@ test("a connection that the policy does not allow any more is ended, others are 
   await waitForText(kept, "still here");
 });
 
+test("credentials that SOCKS5 cannot carry are refused", async () => {
+  const policy = () => ({ allowPrivate: true, allowedHostnames: [] });
+  const guard = createGuard({ policy, ownPorts: () => [] });
+  for (const [proxyUrl, reason] of [
+    [`socks5://${"ü".repeat(128)}:p@127.0.0.1:1`, /at most 255 bytes/],
+    [`socks5://u:${"p".repeat(256)}@127.0.0.1:1`, /at most 255 bytes/],
+    ["socks5://u%zz:p@127.0.0.1:1", /must be like/],
+  ] as const) {
+    const start = startEgressProxy({ guard, proxyUrl });
+    await start.then(
+      () => assert.unreachable(proxyUrl),
+      (error) => assert.match(error.message, reason),
+    );
+  }
+  const longest = `socks5://${"u".repeat(255)}:${"p".repeat(255)}@127.0.0.1:1`;
+  await (await startEgressProxy({ guard, proxyUrl: longest })).close();
+});
+
 test.run();

@@ -96,6 +96,23 @@ test("an event stream may be longer than one event may be", async () => {
   assert.is(text.length, 500 * event.length);
 });
 
+test("a blank line that comes in two chunks ends an event", async () => {
+  let stream!: ServerResponse;
+  handler = (_req, res) => {
+    stream = res.writeHead(200, { "content-type": "text/event-stream" });
+    res.write("data: 0\n");
+  };
+  const reader = (await fetchWith()(url)).body!.getReader();
+  await reader.read();
+  for (let i = 0; i < 150; i++) {
+    // Each chunk begins with the second half of a blank line.
+    stream.write(`\ndata: ${"x".repeat(1_000)}\n`);
+    const { done } = await reader.read();
+    assert.is(done, false);
+  }
+  await reader.cancel();
+});
+
 test("an event stream that falls silent ends, one that goes on does not", async () => {
   handler = (_req, res) => {
     res.writeHead(200, { "content-type": "text/event-stream" });
