@@ -81,7 +81,7 @@ test("all files together, the libraries too, are below 150 kB compressed", async
     ] as const) {
       const answer = await requestFile(gateway, "main.js", accepted);
       assert.is(answer.headers.get("content-encoding"), encoding, accepted);
-      assert.match(await answer.text(), /^\/\*\* Signing in/, "what was compressed is whole");
+      assert.match(await answer.text(), /^\/\*\* /, "what was compressed is whole");
     }
   } finally {
     await gateway.stop();

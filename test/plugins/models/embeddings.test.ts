@@ -31,8 +31,9 @@ test.before(async () => {
       channels: {
         main: { provider: "openai", baseUrl: up.url, apiKey: "k", maxRetries: 0 },
         spare: { provider: "openai", baseUrl: spare.url },
-        local: { provider: "ollama", baseUrl: up.url.replace("/v1", "") },
-        google: { provider: "gemini", baseUrl: up.url.replace("/v1", "") },
+        // The upstream's list has OpenAI's form, which these two formats do not read.
+        local: { provider: "ollama", baseUrl: up.url.replace("/v1", ""), models: ["local-*"] },
+        google: { provider: "gemini", baseUrl: up.url.replace("/v1", ""), models: ["gemini-*"] },
         mist: { provider: "mistral", baseUrl: up.url.replace("/v1", "") },
         blue: { provider: "azure", baseUrl: up.url.replace("/v1", "") },
         claude: { provider: "anthropic", baseUrl: up.url.replace("/v1", "") },

@@ -1,4 +1,3 @@
-import { isUpstreamError } from "portico/provider";
 import { test } from "../../support/suite.ts";
 import {
   applyChatRules,
@@ -102,13 +101,6 @@ test("what must change is named: max_tokens of reasoning models, signatures of o
     tool_calls: [call, custom],
   });
   assert.is(bare.changed.length, 3);
-});
-
-test("embeddings: an error dressed as an answer is one", () => {
-  const sent = { method: "POST" as const, url: "", headers: {}, dropped: [] };
-  const { decode } = azure.embeddings!;
-  assert.throws(() => decode(Buffer.from('{"error":{"message":"x"}}'), sent, v1), isUpstreamError);
-  assert.throws(() => decode(Buffer.from("<html>"), sent, v1), isUpstreamError);
 });
 
 test.run();
