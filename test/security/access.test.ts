@@ -195,7 +195,7 @@ for (const column of PRINCIPALS)
     const system = String((await promptOf(column)).messages[0]?.content);
     const isTold = (text: string, row: string) => {
       const cell = REACH[row]?.[column] ?? "";
-      assert.is(system.includes(text), cell.startsWith("told"), `${row}: ${text}`);
+      assert.is(system.includes(text), cell.startsWith("in its prompt"), `${row}: ${text}`);
       if (cell.includes("as data")) assert.not.match(unmarked(system), text);
     };
     for (const file of ["AGENTS", "SOUL"]) isTold(`shared ${file}`, "`AGENTS.md`, `SOUL.md`");

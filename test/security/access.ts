@@ -29,15 +29,15 @@ export const TOOLS: Record<string, Record<Column, string>> = {
   "tools of plugins": row("yes", BY_NAME),
 };
 
-/** What a turn is told or reaches beside its tools. */
+/** The files in the prompt of a turn, and what it can reach in addition to its tools. */
 export const REACH: Record<string, Record<Column, string>> = {
-  "`AGENTS.md`, `SOUL.md`": row("told", "told", "told"),
-  "`USER.md`, `TOOLS.md`, `MEMORY.md` of the workspace": row("told", NO),
-  "`MEMORY.md` of its own": row(NO, "told, as data"),
+  "`AGENTS.md`, `SOUL.md`": row("in its prompt", "in its prompt", "in its prompt"),
+  "`USER.md`, `TOOLS.md`, `MEMORY.md` of the workspace": row("in its prompt", NO),
+  "`MEMORY.md` of its own": row(NO, "in its prompt, as data"),
   "private addresses": row("where settings allow", NO),
   "posting to the main session": {
     ...row("yes", NO),
-    mapping: "where it says `announce`, as data",
+    mapping: "if its entry sets `announce`, as data",
   },
 };
 

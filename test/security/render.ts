@@ -61,7 +61,7 @@ export function renderAccess(): string {
   ].join("\n\n");
 }
 
-/** What stands there now. */
+/** Returns the tables that the page has now. */
 export function accessOnPage(page = readFileSync(PAGE, "utf8")): string {
   const begin = page.indexOf(BEGIN);
   const end = page.indexOf(END);
