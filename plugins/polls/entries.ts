@@ -134,11 +134,10 @@ export class PollEntries {
   #placeConfigured(before: Poll | undefined, body: PollBody, enabled: boolean, now: number) {
     const rebaselined =
       before !== undefined && identityOf(body.source) !== identityOf(before.body.source);
-    const { leased: _, ...state } = before?.state ?? NEW_STATE;
     return {
       enabled,
       nextAt: this.#firstCheckAt(body, enabled, now),
-      state,
+      state: before === undefined ? NEW_STATE : stateAfterChange(before, enabled, rebaselined),
       cursor: rebaselined ? null : undefined,
     };
   }
@@ -163,9 +162,7 @@ export class PollEntries {
     const { row } = before;
     const enabled = wantsEnabled(change, row.enabled);
     const isReenabled = enabled && !row.enabled;
-    const { leased, ...state } = before.state;
-    if (rebaselined) delete state.cursor;
-    if (isReenabled || rebaselined) state.consecutiveErrors = 0;
+    const { leased } = before.state;
     // A running check loses its lease by this change, so it is repeated at once.
     const losesLease = leased !== undefined && leased.until === row.nextAt;
     const startsAgain = isReenabled || rebaselined || isRescheduled(change) || losesLease;
@@ -173,10 +170,23 @@ export class PollEntries {
     return {
       enabled,
       nextAt: currentSlot ?? this.#firstCheckAt(body, enabled, now),
-      state,
+      state: stateAfterChange(before, enabled, rebaselined),
       cursor: rebaselined ? null : undefined,
     };
   }
+}
+
+/** Failures of another source, or from before a poll was disabled, do not delay its next checks. */
+function stateAfterChange(
+  { row, state: before }: Poll,
+  enabled: boolean,
+  rebaselined: boolean,
+): PollState {
+  const { leased: _, ...state } = before;
+  if (rebaselined) delete state.cursor;
+  const isReenabled = enabled && !row.enabled;
+  if (isReenabled || rebaselined) state.consecutiveErrors = 0;
+  return state;
 }
 
 const isRescheduled = ({ every, schedule }: PollChange): boolean =>

@@ -528,6 +528,40 @@ test("polls of the configuration are read-only, their secrets masked", async () 
   );
 });
 
+test("a poll of the configuration forgets its failures with its old source, and when it is enabled again", async () => {
+  const change = async (path: string[], value: unknown): Promise<void> => {
+    const edits = [{ path: ["polls", "entries", "conf", ...path], value }];
+    const headers = { "if-match": "*" };
+    const response = await gateway.request("PATCH", "/kernel/config", { edits }, { headers });
+    assert.is(response.status, 200, await response.text());
+  };
+  const conf = () => gateway.json("GET", "/polls/conf");
+  const fail = async (): Promise<void> => {
+    answer("no", {}, 500);
+    await gateway.json("POST", "/polls/conf/run");
+    assert.is((await conf()).state.consecutiveErrors, 1);
+  };
+  await fail();
+  await change(["description"], "new words");
+  await until("the new description", async () => (await conf()).description === "new words");
+  assert.is((await conf()).state.consecutiveErrors, 1, "its source is the same");
+  await change(["source", "url"], `${at}/other`);
+  const moved = await until("the new source", async () => {
+    const poll = await conf();
+    return poll.source.url === `${at}/other` ? poll : undefined;
+  });
+  assert.equal([moved.state.consecutiveErrors, moved.state.cursor], [0, null]);
+  await fail();
+  const headers = { "X-Api-Key": "s3cret" };
+  const source = { kind: "http", url: `${at}/other`, headers };
+  await change([], { schedule: "0 0 1 1 *", source });
+  const enabled = await until("the poll to be enabled", async () => {
+    const poll = await conf();
+    return poll.status === "enabled" ? poll : undefined;
+  });
+  assert.is(enabled.state.consecutiveErrors, 0);
+});
+
 test("test shows what would be found and sent, and leaves no trace", async () => {
   answer(rows(1, 2));
   const source = { kind: "json", url: at, items: "items", key: "id" };
