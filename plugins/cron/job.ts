@@ -97,11 +97,25 @@ export interface Slot {
 /** Returns the first slot after `after`; undefined if there is none. */
 export function nextSlot(id: string, body: JobBody, after: number): Slot | undefined {
   const slotAt = nextDate(body.schedule, after, body.anchorMs);
-  if (slotAt === undefined) return undefined;
-  return {
-    slotAt,
-    nextAt: slotAt + Math.floor(computeJitterShare(id, slotAt) * (body.jitterMs ?? 0)),
-  };
+  return slotAt === undefined ? undefined : { slotAt, nextAt: addJitter(id, body, slotAt) };
+}
+
+const addJitter = (id: string, { jitterMs = 0 }: JobBody, slotAt: number): number =>
+  slotAt + Math.floor(computeJitterShare(id, slotAt) * jitterMs);
+
+/**
+ * Returns when the slot for which a job waits is due after a change to `body` that keeps the dates. A changed jitter moves
+ * that slot at once, except one that is due already, which counts as missed or not by the time at which it was due.
+ */
+export function dueTimeAfterChange(
+  { row, body: before, state: { slotAt } }: Job,
+  body: JobBody,
+  now: number,
+): number | null {
+  const { id, nextAt } = row;
+  const isSameJitter = (before.jitterMs ?? 0) === (body.jitterMs ?? 0);
+  if (isSameJitter || slotAt === undefined || nextAt === null || nextAt <= now) return nextAt;
+  return Math.max(now, addJitter(id, body, slotAt));
 }
 
 const GRACE = { share: 0.1, min: 1_000, max: 60_000 };

@@ -11,7 +11,16 @@ import {
 } from "portico/schedules";
 import { errors } from "./errors.ts";
 import { checkPayload, declareHookEvent } from "./firing/payload.ts";
-import { type Job, type JobBody, type JobState, KIND, nextSlot, type Slot, toJob } from "./job.ts";
+import {
+  dueTimeAfterChange,
+  type Job,
+  type JobBody,
+  type JobState,
+  KIND,
+  nextSlot,
+  type Slot,
+  toJob,
+} from "./job.ts";
 import type { ConfiguredJob, JobChange, NewJob } from "./schema.ts";
 
 export interface JobsOptions {
@@ -99,7 +108,7 @@ function bodyOf(
 function placeConfigured({ entry: job, id, body, enabled, now }: Definition<Job>) {
   const state: JobState = job?.state ?? { consecutiveErrors: 0, fired: 0 };
   if (job !== undefined && hasSameDates(job, body, enabled)) {
-    const { nextAt } = job.row;
+    const nextAt = dueTimeAfterChange(job, body, now);
     return { enabled: enabled && nextAt !== null, nextAt, state };
   }
   const slot = nextSlot(id, body, now);
@@ -163,16 +172,18 @@ class JobEditor {
  * Returns the due time of a changed job. It stays the same unless the change moves the dates or enables the job again.
  */
 function placeChanged(
-  { row, state: before }: Job,
+  job: Job,
   change: JobChange,
   { body, enabled, now }: { body: JobBody; enabled: boolean; now: number },
 ): { nextAt: number | null; state: JobState } {
-  const state: JobState = { ...before };
+  const { row } = job;
+  const state: JobState = { ...job.state };
   if (!enabled) return { nextAt: null, state };
   const isReenabled = !row.enabled;
   if (isReenabled) Object.assign(state, { consecutiveErrors: 0, disabledReason: undefined });
-  const isMoved = change.schedule !== undefined || change.jitterMs !== undefined;
-  if (!isReenabled && !isMoved && row.nextAt !== null) return { nextAt: row.nextAt, state };
+  const isMoved = change.schedule !== undefined;
+  if (!isReenabled && !isMoved && row.nextAt !== null)
+    return { nextAt: dueTimeAfterChange(job, body, now), state };
   const { slotAt, nextAt } = requireSlot(row.id, body, now);
   return { nextAt, state: { ...state, slotAt } };
 }

@@ -164,6 +164,42 @@ test("the configuration's jobs follow it", async () => {
   assert.is(after.state.nextRunAt, before.state.nextRunAt);
 });
 
+test("a changed jitter applies to the slot that waits, by the configuration as by the API", async () => {
+  const at = "2199-01-01T00:00:00.000Z";
+  const payload = { kind: "systemEvent", text: "x" };
+  const schedule = { kind: "at", at };
+  const configure = async (value: object): Promise<void> => {
+    const edits = [{ path: ["cron", "jobs", "spread"], value }];
+    const headers = { "if-match": "*" };
+    const response = await gateway.request("PATCH", "/kernel/config", { edits }, { headers });
+    assert.is(response.status, 200, await response.text());
+  };
+  await gateway.json("POST", "/cron/jobs", { name: "spread-by-api", schedule, payload });
+  const changes: [string, (jitterMs: number | null) => Promise<unknown>][] = [
+    [
+      "spread",
+      (jitterMs) => configure({ schedule, payload, ...(jitterMs === null ? {} : { jitterMs }) }),
+    ],
+    [
+      "spread-by-api",
+      (jitterMs) => gateway.json("PATCH", "/cron/jobs/spread-by-api", { jitterMs }),
+    ],
+  ];
+  for (const [name, change] of changes) {
+    await change(null);
+    const show = () => gateway.json("GET", `/cron/jobs/${name}`);
+    await until("the job", async () => (await gateway.request("GET", `/cron/jobs/${name}`)).ok);
+    assert.is((await show()).state.nextRunAt, at, name);
+    await change(3_600_000);
+    await until("the jitter", async () => (await show()).jitterMs === 3_600_000);
+    const delay = Date.parse((await show()).state.nextRunAt) - Date.parse(at);
+    assert.ok(delay > 0 && delay < 3_600_000, `${name}: ${delay}`);
+    await change(null);
+    await until("no jitter", async () => (await show()).jitterMs === undefined);
+    assert.is((await show()).state.nextRunAt, at, name);
+  }
+});
+
 test("the agent's tool plans and lists; an edit, of polls too, keeps what it does not name", async () => {
   const tool =
     gateway.gateway.plugins &&

@@ -264,6 +264,30 @@ test("jitter keeps the slot's name", async () => {
   await cron.close();
 });
 
+test("a changed jitter neither loses the slot that waits nor runs one that was missed", async () => {
+  const spread = { schedule: "0 * * * *", payload: text, jitterMs: 1_800_000 };
+  const cron = makeCron("2026-05-01T07:55:00Z");
+  await cron.jobs.sync({ it: spread });
+  await cron.jobs.add({ name: "api", ...spread }, "api", "owner");
+  // The date has passed, but its delay has not.
+  cron.jump("2026-05-01T08:00:01Z");
+  await cron.jobs.sync({ it: { ...spread, jitterMs: 0 } });
+  await cron.operations.change("api", { jitterMs: 0 });
+  await cron.walk("2026-05-01T08:00:01Z");
+  for (const name of ["it", "api"])
+    assert.equal(await cron.fired(name), ["2026-05-01T08:00:00.000Z"], name);
+
+  cron.jump("2026-05-01T12:30:00Z");
+  await cron.jobs.sync({ it: { ...spread, jitterMs: 60_000 } });
+  await cron.operations.change("api", { jitterMs: 60_000 });
+  await cron.look();
+  for (const name of ["it", "api"]) {
+    assert.equal(await cron.fired(name, "missed"), ["2026-05-01T09:00:00.000Z"], name);
+    assert.is((await cron.fired(name)).length, 1, name);
+  }
+  await cron.close();
+});
+
 test("two gateways on one store: each slot fires once", async () => {
   const one = makeCron("2026-05-01T00:00:30Z");
   const two = makeCron("2026-05-01T00:00:30Z", { dir: one.dir });
