@@ -63,12 +63,12 @@ function checkHeader(name: string, value: string): void {
   const param = `source.headers.${name}`;
   if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name))
     throw errors.badHeader(
-      { name, problem: "its name has a character that headers do not allow" },
+      { name, problem: "its name has a character that is not allowed in headers" },
       { param },
     );
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
     throw errors.badHeader(
-      { name, problem: "its value has a character that headers do not allow" },
+      { name, problem: "its value has a character that is not allowed in headers" },
       { param },
     );
 }

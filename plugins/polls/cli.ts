@@ -26,7 +26,7 @@ interface RunResult {
 }
 
 const polls = { noun: "poll", root: "/polls" } as const;
-const poll = { name: "poll", description: "The id or the name" };
+const poll = { name: "poll", description: "The id or the name of the poll" };
 const routes = describeScheduleRoutes(POLLS);
 
 const { show, edit, enable, disable, run, runs, rm } = scheduleCommands<
@@ -37,9 +37,9 @@ const { show, edit, enable, disable, run, runs, rm } = scheduleCommands<
   ...polls,
   summaries: {
     show: "Show a poll: its source, its last check, its last error",
-    enable: "Enable a poll; it continues where it stopped",
-    disable: "Disable a poll; it keeps its position",
-    run: "Check a poll now without changing the date of its next check",
+    enable: "Enable a poll, which then continues where it stopped",
+    disable: "Disable a poll without deleting its state",
+    run: "Check a poll now without changing when its next check is due",
     runs: "Show the history of a poll's checks",
   },
   options,

@@ -38,7 +38,7 @@ export const errors = PorticoError.table({
   badPlaceholder: {
     ...INVALID,
     message:
-      "{placeholder} is not a placeholder of a poll. Did you mean {nearest}? A poll has: {names}.",
+      "{placeholder} is not a placeholder of a poll. Did you mean {nearest}? The placeholders of polls are {names}.",
   },
 
   badPath: {
@@ -55,7 +55,7 @@ export const errors = PorticoError.table({
   },
   fieldNotForBrowser: {
     ...INVALID,
-    message: "A page that the browser renders (`browser: true`) cannot have `{field}`.",
+    message: "A source with `browser: true` cannot have `{field}`.",
   },
   badHeader: { ...INVALID, message: "The header {name} cannot be sent: {problem}." },
   bodyWithGet: {

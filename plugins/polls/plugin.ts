@@ -73,7 +73,7 @@ export default definePlugin({
         {
           name: "portico_polls_failing",
           type: "gauge",
-          help: "Polls whose last run failed.",
+          help: "Polls whose last check failed.",
           samples: [{ value: (await (await operations()).failing()).length }],
         },
       ],

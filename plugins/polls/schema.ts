@@ -65,7 +65,7 @@ export const Source = Type.Object(
     remove: Type.Optional(
       Type.Array(Type.String(), {
         maxItems: 50,
-        description: "For html: selectors of parts that the check ignores.",
+        description: "For html: CSS selectors of parts that the check ignores.",
       }),
     ),
     match: Type.Optional(
@@ -92,7 +92,7 @@ const definition = {
   payload: Type.Optional(
     Type.Unknown({
       description:
-        "What an item starts, as for a cron job, with the placeholders {item.title}, {diff}, {url}, {count}, {name}.",
+        "What each new item starts: a payload like that of a cron job, with the placeholders {item.title}, {diff}, {url}, {count}, {name}.",
     }),
   ),
   fireOnFirst: Type.Optional(
@@ -144,7 +144,8 @@ export const PollsConfig = Type.Object(
     }),
     allowedHostnames: Type.Array(Type.String(), {
       default: [],
-      description: "Host names that may have private addresses.",
+      description:
+        "Host names that may resolve to private addresses even if polls otherwise may reach only public ones.",
     }),
     hostnameAllowlist: Type.Array(Type.String(), {
       default: [],
@@ -192,7 +193,7 @@ export const POLLS = {
   view: {
     source: Type.Object(
       { kind: Type.String() },
-      { description: "What the poll checks: the kind of source, and the members of that kind" },
+      { description: "What the poll checks: the kind of source, and the settings of that kind" },
     ),
     origin: Type.String({ description: "Where the poll was created: config, api or agent" }),
   },

@@ -32,7 +32,7 @@ const parameters = Type.Object({
   items: Type.Optional(Type.String({ description: "For json: the path of the list" })),
   key: Type.Optional(Type.String({ description: "For json: the field that identifies an item" })),
   selector: Type.Optional(
-    Type.String({ description: "For html: a selector of the part to watch" }),
+    Type.String({ description: "For html: a CSS selector of the part to watch" }),
   ),
   every: Type.Optional(Type.String({ description: "The interval between checks, such as 15m" })),
   message: Type.Optional(

@@ -120,13 +120,16 @@ async function imageSource(part: ImagePart, target: Target): Promise<Block> {
   if (url !== undefined) return { type: "url", url };
   const { mediaType, base64 } = await readImage(part, target);
   if (!IMAGE_TYPES.includes(mediaType))
-    throw refused(`${part.path}.url`, `Claude accepts images of type ${IMAGE_TYPES.join(", ")}`);
+    throw refused(
+      `${part.path}.url`,
+      `Claude accepts only images of type ${IMAGE_TYPES.join(", ")}`,
+    );
   return { type: "base64", media_type: mediaType, data: base64 };
 }
 
 function fileBlock(part: FilePart): Block {
   if (part.data === undefined)
-    throw refused(`${part.path}.file_id`, "Send the file itself in file_data as a data URL");
+    throw refused(`${part.path}.file_id`, "Send the file itself in `file_data`, as a data URL");
   const file = part.data.startsWith("data:") ? parseDataUrl(part.data) : pdfOf(part.data);
   const type = file?.mediaType;
   if (file !== undefined && type === "application/pdf") {
@@ -151,7 +154,7 @@ function fileBlock(part: FilePart): Block {
   }
   throw refused(
     `${part.path}.file_data`,
-    "Claude accepts files of type application/pdf, text and images",
+    "Claude accepts only files of type application/pdf, text files and images",
   );
 }
 

@@ -11,7 +11,8 @@ export const errors = PorticoError.table({
   },
   noCredentials: {
     ...NO_CREDENTIALS,
-    message: "The channel {channel} has no credentials, and Azure's credential chain has none.",
+    message:
+      "The channel {channel} has no credentials, and Azure's credential chain provides none.",
   },
   chainFailed: {
     ...NO_CREDENTIALS,

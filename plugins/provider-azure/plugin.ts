@@ -15,7 +15,7 @@ export default definePlugin({
     ctx.add("provider", {
       name: "azure",
       description:
-        "Azure OpenAI, with v1 addressing, or classic addressing if the channel has an apiVersion",
+        "Azure OpenAI, with the v1 URLs, or with the older, versioned URLs if the channel has an apiVersion",
       secrets: () => (process.env.AZURE_CLIENT_SECRET ? [process.env.AZURE_CLIENT_SECRET] : []),
       wire: { ...azure, credential: createEntraCredential({ env: process.env, now: Date.now }) },
     });

@@ -16,7 +16,7 @@ import {
 } from "portico/provider";
 import { azureRules } from "./rules.ts";
 
-/** The first version of the classic addressing that has the Responses API. */
+/** The first version of the versioned URLs that has the Responses API. */
 const FIRST_RESPONSES_VERSION = "2025-03-01";
 
 const RESPONSES = {

@@ -1,4 +1,4 @@
-/** Finds AWS credentials: those of the environment, otherwise those of AWS's default chain (profiles, SSO, roles). */
+/** Finds AWS credentials: those of the environment, otherwise those of AWS's default credential chain (profiles, SSO, roles). */
 import {
   createRenewed,
   type Credential,

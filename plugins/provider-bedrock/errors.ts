@@ -7,10 +7,11 @@ export const errors = PorticoError.table({
   packageMissing: {
     ...NO_CREDENTIALS,
     message:
-      "The channel {channel} has no credentials. Set its apiKey, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. AWS's default chain (profiles, SSO, roles of containers and machines) needs a package: npm install {package}",
+      "The channel {channel} has no credentials. Set its apiKey, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. AWS's default credential chain (profiles, SSO, roles of containers and machines) needs a package: npm install {package}",
   },
   chainFailed: {
     ...NO_CREDENTIALS,
-    message: "The channel {channel} has no credentials, and AWS's default chain failed: {reason}",
+    message:
+      "The channel {channel} has no credentials, and AWS's default credential chain failed: {reason}",
   },
 });

@@ -106,7 +106,10 @@ function readHeaders(bytes: Buffer): Record<string, string> {
 
 function damagedStream(): Error {
   return upstreamError(
-    { kind: "upstream", message: "The upstream's event stream is damaged (checksum)." },
+    {
+      kind: "upstream",
+      message: "The upstream's event stream is damaged: a checksum does not match.",
+    },
     0,
   );
 }

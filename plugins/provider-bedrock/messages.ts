@@ -127,7 +127,10 @@ async function encodeImage(part: ImagePart, target: Target): Promise<Block> {
   const { mediaType, base64 } = await readImage(part, target);
   const format = IMAGE_FORMATS[mediaType];
   if (format === undefined)
-    throw refused(`${part.path}.url`, "Bedrock accepts images of type png, jpeg, gif and webp");
+    throw refused(
+      `${part.path}.url`,
+      "Bedrock accepts only images of type png, jpeg, gif and webp",
+    );
   return { image: { format, source: { bytes: base64 } } };
 }
 
@@ -145,13 +148,13 @@ const DOCUMENT_FORMATS: Record<string, string> = {
 
 function encodeDocument(part: FilePart): Block {
   if (part.data === undefined)
-    throw refused(`${part.path}.file_id`, "Send the file itself in file_data as a data URL");
+    throw refused(`${part.path}.file_id`, "Send the file itself in `file_data`, as a data URL");
   const file = parseDataUrl(part.data);
   const format = DOCUMENT_FORMATS[file?.mediaType ?? ""];
   if (file === undefined || format === undefined) {
     throw refused(
       `${part.path}.file_data`,
-      `Bedrock accepts files of type ${Object.values(DOCUMENT_FORMATS).join(", ")}`,
+      `Bedrock accepts only files of type ${Object.values(DOCUMENT_FORMATS).join(", ")}`,
     );
   }
   return {

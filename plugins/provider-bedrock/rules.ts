@@ -38,7 +38,7 @@ export const bedrockRules: readonly RequestRule[] = [
   textBesideDocuments(isDocument),
   noCacheMarks({
     only: {
-      where: "all models but Claude and Nova",
+      where: "all models except Claude and Nova",
       test: ({ model }) => !isClaude(model) && !isNova(model),
     },
   }),

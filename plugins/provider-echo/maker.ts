@@ -94,7 +94,8 @@ export class Maker {
       const key = unescapePointer(step);
       target = isSchema(target) && Object.hasOwn(target, key) ? target[key] : undefined;
     }
-    if (target === undefined) throw new Unmet(`there is nothing at ${reference.slice(0, 100)}`);
+    if (target === undefined)
+      throw new Unmet(`its reference ${reference.slice(0, 100)} leads to nothing`);
     return target;
   }
 
@@ -207,7 +208,7 @@ function firstTypeIn(type: unknown): unknown {
 function firstOfType(values: readonly unknown[], type: unknown): unknown {
   const types = [type].flat();
   const index = values.findIndex((value) => type === undefined || types.some(isType(value)));
-  if (index < 0) throw new Unmet("its enum has no value of its type");
+  if (index < 0) throw new Unmet("its enum has no value that fits its type");
   return values[index];
 }
 

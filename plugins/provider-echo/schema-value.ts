@@ -24,7 +24,7 @@ export function smallestValue(schema: unknown, param: string): unknown {
     if (!(error instanceof Unmet)) throw error;
     throw refused(
       param,
-      `echo makes no value for this schema: ${error.message}. Add an enum or a const that it can use`,
+      `echo cannot create a value for this schema: ${error.message}. Add an enum or a const that echo can use`,
     );
   }
 }
@@ -51,8 +51,10 @@ function check(schema: unknown, value: unknown): void {
   try {
     violation = checkValue(value).at(-1);
   } catch (error) {
-    throw new Unmet(`it cannot be checked (${(error as Error).message.slice(0, 200)})`);
+    throw new Unmet(
+      `a value cannot be checked against it (${(error as Error).message.slice(0, 200)})`,
+    );
   }
   if (violation !== undefined)
-    throw new Unmet(`${JSON.stringify(value).slice(0, 100)} breaks its ${violation.keyword}`);
+    throw new Unmet(`${JSON.stringify(value).slice(0, 100)} violates its ${violation.keyword}`);
 }

@@ -110,11 +110,11 @@ async function encodePart(part: Part, target: Target): Promise<Record<string, un
       };
     default: {
       if (part.data === undefined) {
-        throw refused(`${part.path}.file_id`, "Send the file itself in file_data as a data URL");
+        throw refused(`${part.path}.file_id`, "Send the file itself in `file_data`, as a data URL");
       }
       const file = parseDataUrl(part.data);
       if (file === undefined)
-        throw refused(`${part.path}.file_data`, "file_data must be a data URL");
+        throw refused(`${part.path}.file_data`, "`file_data` must be a data URL");
       return { inlineData: { mimeType: file.mediaType, data: file.data.toString("base64") } };
     }
   }

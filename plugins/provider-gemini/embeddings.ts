@@ -16,10 +16,10 @@ export const embeddings: NonNullable<WireProvider["embeddings"]> = { encode, dec
 
 function encode(request: Record<string, unknown>, target: Target): WireRequest {
   if (isVertex(target))
-    throw refused("model", "Embeddings of Vertex AI are not supported: use AI Studio");
+    throw refused("model", "Embeddings are not supported with Vertex AI: use AI Studio");
   const input = Array.isArray(request.input) ? request.input : [request.input];
   if (input.length === 0 || !input.every((text) => typeof text === "string")) {
-    throw refused("input", "input must be a string or a list of strings");
+    throw refused("input", "`input` must be a string or a list of strings");
   }
   const model = `models/${target.model.replace(/^models\//, "")}`;
   const outputDimensionality =

@@ -44,9 +44,9 @@ export const completions: RouteForm = {
     target,
   ) {
     if (n != null && n !== 1)
-      throw refused("n", "This channel returns one response per request: n must be 1");
+      throw refused("n", "This channel returns one response per request: `n` must be 1");
     if (echo === true)
-      throw refused("echo", "This channel cannot repeat the prompt: leave echo out");
+      throw refused("echo", "This channel cannot repeat the prompt: leave out `echo`");
     const body = {
       model,
       prompt: singlePrompt(prompt),

@@ -154,7 +154,7 @@ async function encodePart(part: Part, target: Target): Promise<Record<string, un
     default:
       if (part.data === undefined || !part.data.startsWith("data:")) {
         const at = part.data === undefined ? "file_id" : "file_data";
-        throw refused(`${part.path}.${at}`, "Send the file itself in file_data as a data URL");
+        throw refused(`${part.path}.${at}`, "Send the file itself in `file_data`, as a data URL");
       }
       return { type: "document_url", document_url: part.data, document_name: part.filename };
   }

@@ -4,7 +4,7 @@ export const channelSchema = Type.Object({
   options: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), {
       description:
-        "For ollama: options of every request, such as {num_ctx: 8192}. Options of the request override them.",
+        "For ollama: default options for every request, such as {num_ctx: 8192}. A request's own options override them.",
     }),
   ),
   keepAlive: Type.Optional(

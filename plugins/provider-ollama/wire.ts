@@ -48,7 +48,7 @@ function decodeModelList(body: Buffer): string[] {
 function encodeEmbed(request: Record<string, unknown>, target: Target): WireRequest {
   const input = Array.isArray(request.input) ? request.input : [request.input];
   if (!input.every((text) => typeof text === "string")) {
-    throw refused("input", "input must be a string or a list of strings");
+    throw refused("input", "`input` must be a string or a list of strings");
   }
   const dimensions = typeof request.dimensions === "number" ? request.dimensions : undefined;
   const dropped = besideEmbeddings(request);

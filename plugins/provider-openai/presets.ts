@@ -90,7 +90,7 @@ const thinksByDefault = (model: string) => !/deepseek-chat/.test(model);
 export const presets: readonly Preset[] = [
   {
     name: "openai",
-    description: "OpenAI, or any server of its format, which baseUrl names",
+    description: "OpenAI, or the server with OpenAI's format that baseUrl names",
     baseUrl: OPENAI_URL,
     rules: [...COMMON, ...OPENAI],
   },

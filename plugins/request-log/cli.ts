@@ -66,7 +66,7 @@ export default commandFor<RequestPage>("GET /requests", requestRoutes.list, {
   name: "requests",
   summary: "List requests for models: client, attempts, hooks, tokens and cost",
   description:
-    "Lists the newest requests that the gateway keeps (requests.keep), refused ones included. Times are in UTC and show the start of the request. A dash means that the value is unknown.",
+    "Lists the newest of the requests that the gateway stores in memory, including refused requests. The setting requests.keep limits how many it stores. Times are in UTC and show the start of the request. A dash means that the value is unknown.",
   options: { ...filters, ...periodOptions, ...pageOptions },
   examples: [
     "portico requests --key ci --status 5xx",

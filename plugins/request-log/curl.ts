@@ -23,7 +23,9 @@ export function curlOf(request: RequestDetails, url: string): string | undefined
   return [
     ...(hasPrompt
       ? []
-      : ["# The gateway did not keep the prompt (see log.content): this is a sample."]),
+      : [
+          "# The gateway did not store the prompt (see the setting log.content), so this command sends a sample prompt.",
+        ]),
     [`curl ${quote(url + path)}`, ...headers, `-d ${quote(JSON.stringify(body))}`].join(" \\\n  "),
   ].join("\n");
 }

@@ -5,7 +5,7 @@ export const errors = PorticoError.table({
   unknownRequest: {
     code: "not_found",
     message:
-      "The gateway keeps no request with this id. It keeps only the newest requests, and loses them when it restarts. GET /requests lists those that it keeps.",
+      "The gateway has no record of a request with this id. It stores only the newest requests, and loses them when it restarts. GET /requests lists the stored requests.",
   },
   badStatus: {
     code: "invalid_request_error",

@@ -9,7 +9,7 @@ const EXPIRE_MS = 60_000;
 export default definePlugin({
   name: "request-log",
   description:
-    "Keeps details of individual requests: client, model, attempts, changes by hooks, tokens and cost",
+    "Stores details of individual requests: client, model, attempts, changes by hooks, tokens and cost",
   config: { requests: requestsSchema, "log.content": contentSchema },
   errors,
   commands: { requests: () => import("./cli.ts") },

@@ -10,37 +10,37 @@ export const requestsSchema = Type.Object(
       minimum: 0,
       maximum: 1_000_000,
       default: 5000,
-      description: "How many of the newest requests each process keeps; 0 keeps none.",
+      description: "How many of the newest requests each process stores; 0 stores none.",
     }),
     keepBytes: Type.Integer({
       minimum: 64 * 1024,
       maximum: 4 * 1024 ** 3,
       default: 32 * 1024 * 1024,
       description:
-        "Approximately how many bytes of memory the kept requests may use in each process.",
+        "Approximately how many bytes of memory the stored requests may use in each process.",
     }),
     keepHours: Type.Number({
       exclusiveMinimum: 0,
       maximum: 24 * 366,
       default: 72,
-      description: "How many hours a request is kept.",
+      description: "How many hours a request stays stored.",
     }),
   },
-  { description: "Details of individual requests, which the gateway keeps in memory." },
+  { description: "Details of individual requests, which the gateway stores in memory." },
 );
 
 export const contentSchema = Type.Union(
   [
     Type.Boolean(),
     Type.Object({
-      keys: names("Client keys whose prompts and responses are kept."),
-      channels: names("Channels whose prompts and responses are kept."),
+      keys: names("Client keys whose prompts and responses are stored."),
+      channels: names("Channels whose prompts and responses are stored."),
     }),
   ],
   {
     default: false,
     description:
-      "Whether the gateway keeps prompts, responses and changes by hooks with each request: true for all requests, or an object that names keys and channels.",
+      "Whether the gateway stores the prompt, the response and any changes made by hooks along with each request: true for all requests, or an object that names keys and channels.",
   },
 );
 

@@ -113,7 +113,8 @@ async function storeResponse(
     const { previous } = settings;
     const isStored = await archive.put(call.client, { response, input, previous });
     if (isStored) return;
-    const message = "a response was not stored: it is larger than the whole space of its key";
+    const message =
+      "a response was not stored, because it is larger than the storage limit of its key";
     log.warn({ id: call.id }, message);
   } catch (error) {
     // The client still gets the response; it only cannot continue it by its id.
@@ -150,7 +151,9 @@ export async function compactConversation(
     dropped: reading.dropped,
   });
   if (opened.kind === "stream")
-    throw new Error("the upstream streamed a response that the gateway had requested whole");
+    throw new Error(
+      "the upstream streamed its response although the gateway had asked for a non-streamed one",
+    );
   const id = newResponseId();
   if (opened.native !== undefined)
     return { ...(parseExact(opened.native.toString("utf8")) as JsonObject), id };

@@ -337,7 +337,7 @@ function readPart(part: JsonObject, path: string, reading: Reading): ContentPart
 
 function readImage(part: JsonObject, path: string, reading: Reading): ContentPart | undefined {
   if (part.image_url == null) {
-    reading.refuse(`${path}.image_url`, "Send the image itself in image_url");
+    reading.refuse(`${path}.image_url`, "Send the image itself in `image_url`");
     return undefined;
   }
   const detail = optionalString(part.detail, `${path}.detail`);
@@ -347,7 +347,7 @@ function readImage(part: JsonObject, path: string, reading: Reading): ContentPar
 
 function readFile(part: JsonObject, path: string, reading: Reading): ContentPart | undefined {
   if (part.file_data == null) {
-    reading.refuse(`${path}.file_data`, "Send the file itself in file_data as a data URL");
+    reading.refuse(`${path}.file_data`, "Send the file itself in `file_data`, as a data URL");
     return undefined;
   }
   const filename = optionalString(part.filename, `${path}.filename`) ?? "file.pdf";

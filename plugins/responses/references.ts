@@ -40,7 +40,7 @@ class References {
     const { item, bytes } = await this.#find(id, path);
     this.#totalBytes += bytes;
     if (this.#totalBytes > MAX_REFERENCED_BYTES)
-      throw refused(path, "The items that `input` refers to are too large together");
+      throw refused(path, "The items that `input` refers to are too large in total");
     return item;
   }
 

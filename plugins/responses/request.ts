@@ -100,11 +100,11 @@ export function readSettings(body: JsonObject, reading: Reading): ReadSettings {
 
 function refuseUnsupported(body: JsonObject, reading: Reading): void {
   if (body.conversation != null)
-    throw refused("conversation", "Conversations are not supported: use previous_response_id");
+    throw refused("conversation", "Conversations are not supported: use `previous_response_id`");
   if (body.prompt != null)
-    reading.refuse("prompt", "Prompt templates are not supported: send instructions and input");
+    reading.refuse("prompt", "Prompt templates are not supported: send `instructions` and `input`");
   if (optionalBoolean(body.background, "background") === true)
-    throw refused("background", "Background responses are not supported: use stream");
+    throw refused("background", "Background responses are not supported: use `stream`");
 }
 
 function refuseEmptyInput({ input }: JsonObject): never {

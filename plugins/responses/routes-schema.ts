@@ -43,7 +43,7 @@ export const responseRoutes = {
   },
   compact: {
     ...client,
-    summary: "Compact a conversation into few items",
+    summary: "Compact a conversation into a few items",
     body: Type.Object(request),
     checkedBy: "handler",
     response: jsonResponse(Type.Object({ id: Type.String(), output: Type.Array(AnyObject) })),

@@ -202,7 +202,7 @@ class QueueWorker<B> implements ClaimLoop<B> {
     } catch (error) {
       log.error(
         { err: error, item: claim.item.id },
-        "the end of a queue item could not be recorded; it will run again",
+        "the outcome of a queue item could not be saved; the item will run again",
       );
     }
   }
@@ -214,7 +214,7 @@ class QueueWorker<B> implements ClaimLoop<B> {
         const isRenewed = await this.#store.extend(claim, leaseMs);
         if (!isRenewed) controller.abort(new Stopped("lost"));
       } catch (error) {
-        log.warn({ err: error, item: claim.item.id }, "could not renew a lease");
+        log.warn({ err: error, item: claim.item.id }, "a lease could not be renewed");
       }
     }
   }

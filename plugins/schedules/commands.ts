@@ -99,7 +99,7 @@ export function scheduleCommands<V extends { name: string }, R, Started>(
 ): Record<ScheduleCommand, Command> {
   const { noun, root, summaries, details } = options;
   const routes = describeEntryRoutes(noun);
-  const args = [{ name: noun, description: "The id or the name" }];
+  const args = [{ name: noun, description: `The id or the name of the ${noun}` }];
   return {
     show: commandFor<V>(`GET ${root}/:id`, routes.show, {
       name: "show",
@@ -153,8 +153,8 @@ function editCommand<V extends { name: string }>(
   const { noun, details } = options;
   return {
     name: "edit",
-    summary: `Change a ${noun}; settings that you do not pass stay unchanged`,
-    args: [{ name: noun, description: "The id or the name" }],
+    summary: `Change a ${noun}; settings that you do not pass stay the same`,
+    args: [{ name: noun, description: `The id or the name of the ${noun}` }],
     options: options.options,
     async run(io) {
       const path = schedulePath(io, options);

@@ -12,7 +12,7 @@ export const ScheduleSchema = Type.Union([
         minLength: 1,
         maxLength: 200,
         description:
-          "A cron expression of 5 fields, of 6 fields with seconds first, or a nickname such as @daily.",
+          "A cron expression with 5 fields, or with 6 fields of which the first is the seconds, or a nickname such as @daily.",
       }),
       tz: Type.Optional(
         Type.String({

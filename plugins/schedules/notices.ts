@@ -7,7 +7,7 @@ interface FailingEntry extends Pick<ScheduleEntry, "row"> {
 /** Returns a notice for `portico status` for each entry whose last run failed. */
 export function failureNotices(failing: readonly FailingEntry[]): string[] {
   return failing.map(({ row, state: { consecutiveErrors: times, lastError } }) => {
-    const howOften = times === 1 ? "the last time" : `${times} times in a row`;
+    const howOften = times === 1 ? "at its last run" : `${times} times in a row`;
     return `${row.name ?? row.id} failed ${howOften}: ${lastError ?? "no reason was given"}`;
   });
 }

@@ -11,7 +11,7 @@ export const entryFields = {
   enabled: Type.Optional(
     Type.Boolean({
       description:
-        "Whether the entry is enabled. The configuration writes this instead of `status`.",
+        "Whether the entry is enabled. The configuration has this member instead of `status`.",
     }),
   ),
 };
@@ -32,10 +32,10 @@ export const deliverySchema = Type.Union([
         Type.String({
           // The mask from a listing is also valid, and stands for the existing secret.
           pattern: "^(?:(?:whsec_)?[A-Za-z0-9+/_-]{22,}={0,2}|\\*{8})$",
-          expected: "whsec_ and at least 16 bytes in Base64",
+          expected: "whsec_ followed by at least 16 bytes in Base64",
           secret: true,
           description:
-            "The signing secret, whsec_ and Base64. Deliveries are signed as Standard Webhooks define it.",
+            "The signing secret: whsec_ followed by Base64. Deliveries are signed according to Standard Webhooks.",
         }),
       ),
       headers: Type.Optional(
@@ -47,7 +47,7 @@ export const deliverySchema = Type.Union([
       body: Type.Optional(
         Type.Unknown({
           description:
-            "The body, which replaces the gateway's own format: a string, or JSON whose strings are templates with {result}, {session}, {turnId}, {status}, {error}, {json result}, and values of the event ({body.…}, {item.…}).",
+            "The body, in place of the gateway's own format: a string, or JSON whose strings are templates. Placeholders: {result}, {session}, {turnId}, {status}, {error}, {json result}, and values of the event ({body.…}, {item.…}).",
         }),
       ),
     },

@@ -317,7 +317,7 @@ export class Ledger {
     if (existing === undefined && this.#unwritten.sums.size >= MAX_SUMS) {
       if (this.#unwritten.lostSums === 0)
         this.#services.log.error(
-          "usage data were lost, because the store has not accepted any for too long",
+          "usage data were lost, because the store had refused them for too long",
         );
       this.#unwritten.lostSums++;
       return undefined;
@@ -363,7 +363,7 @@ export class Ledger {
       if (!this.#unwritten.isFailing)
         this.#services.log.error(
           { err: error },
-          "usage data cannot be written; they are kept, and the write is tried again",
+          "usage data cannot be written to the store; the gateway keeps them in memory and tries again",
         );
       this.#unwritten.isFailing = true;
     }

@@ -11,7 +11,9 @@ const Cost = Type.Union([Type.Number(), Type.Null()], {
 
 const range = {
   since: Type.Optional(
-    Type.String({ description: "The beginning of the period: how long ago (7d, 24h), or a time" }),
+    Type.String({
+      description: "The beginning of the period: a time, or how long ago it was (7d, 24h)",
+    }),
   ),
   from: Type.Optional(
     Type.String({
@@ -29,7 +31,7 @@ const range = {
 
 const percentile = (meaning: string) =>
   Type.Union([Type.Number(), Type.Null()], {
-    description: `An estimate of the time in milliseconds that ${meaning}; null if no time was counted`,
+    description: `An estimate of the time in milliseconds ${meaning}; null if no times were recorded`,
   });
 
 const amounts = {
@@ -46,10 +48,10 @@ const amounts = {
   averageMs: Type.Union([Type.Number(), Type.Null()], {
     description: "The average time of a request in milliseconds; null if it is unknown",
   }),
-  p50Ms: percentile("half of the requests did not exceed"),
-  p95Ms: percentile("95 of 100 requests did not exceed"),
-  firstByteP50Ms: percentile("half of the responses took at most until their first byte"),
-  firstByteP95Ms: percentile("95 of 100 responses took at most until their first byte"),
+  p50Ms: percentile("within which half of the requests were completed"),
+  p95Ms: percentile("within which 95 of 100 requests were completed"),
+  firstByteP50Ms: percentile("within which half of the responses sent their first byte"),
+  firstByteP95Ms: percentile("within which 95 of 100 responses sent their first byte"),
 };
 
 const group = {
@@ -83,7 +85,7 @@ export const usageRoutes = {
     query: Type.Object({
       ...range,
       alias: Type.Optional(
-        Type.String({ description: "Only requests that named this alias or model" }),
+        Type.String({ description: "Only requests in which the client named this alias or model" }),
       ),
       principal: Type.Optional(
         Type.String({
@@ -94,7 +96,7 @@ export const usageRoutes = {
       by: Type.Optional(
         Type.Array(Type.String(), {
           description:
-            "How rows are grouped: by model, channel, key, alias, principal, tag, day or hour; several of them with commas, or repeated",
+            "How rows are grouped: by model, channel, key, alias, principal, tag, day or hour. Separate several of them with commas, or repeat the parameter",
         }),
       ),
     }),

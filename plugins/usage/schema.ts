@@ -41,7 +41,7 @@ export const usageSchema = Type.Object(
           minimum: 0,
           default: 100_000,
           description:
-            "How many of the newest requests are stored one by one, in addition to the sums; 0 stores none.",
+            "How many of the newest requests are stored individually, in addition to the sums; 0 stores none.",
         }),
       },
       { default: {} },

@@ -29,7 +29,7 @@ const lists: Record<string, readonly RequestRule[]> = {
 function presetTables(): string {
   const rows = presets.map(({ name, baseUrl, rules, lists: listsModels }) => {
     const names = rules.map((rule) => `\`${rule.name}\``).join(", ");
-    const more = listsModels === false ? "; has no list of models: give `models`" : "";
+    const more = listsModels === false ? "; lists no models, so set `models`" : "";
     return `| \`${name}\` | \`${baseUrl}\` | ${names}${more} |`;
   });
   const table = ["| provider | address | rules |", "|---|---|---|", ...rows].join("\n");

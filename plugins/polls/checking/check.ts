@@ -16,7 +16,7 @@ import {
 const MAX_STORED_CHARS = 200_000;
 /** The diff of a text whose previous version was not stored. A diff against nothing would show every line as new. */
 const NO_DIFFERENCE =
-  "(no difference can be shown: a text of more than 200,000 characters is not kept)";
+  "(no difference can be shown, because texts of more than 200,000 characters are not stored)";
 /** The interval of unconditional requests, because a faulty server may respond with 304 for ever. */
 const FULL_READ_INTERVAL_MS = 86_400_000;
 const SAMPLE_ITEMS = 20;

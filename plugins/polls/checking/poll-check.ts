@@ -135,7 +135,7 @@ export class PollCheck {
       const failure = error as Error;
       const isExpected = failure instanceof CheckFailed || isPorticoError(failure);
       if (!isExpected && !ctx.signal.aborted)
-        ctx.log.warn({ err: failure, poll: row.name }, "poll failed in an unexpected way");
+        ctx.log.warn({ err: failure, poll: row.name }, "a check of a poll failed unexpectedly");
       return { failure, startedAt, endedAt: this.#store.now() };
     }
   }

@@ -89,7 +89,7 @@ export class PollRunner {
     const completion = check.run().catch((error: unknown) => {
       this.#options.ctx.log.error(
         { err: error, poll: poll.row.name },
-        "poll could not be completed; it will be tried again",
+        "a check of a poll could not be completed; the gateway will try again",
       );
     });
     void this.#track(poll.row.id, completion);

@@ -38,7 +38,7 @@ export const options: Record<string, OptionSpec> = {
   },
   items: textOption("For json: the path of the list, such as data.items", "PATH"),
   key: textOption("For json: the field that identifies an item, such as id", "PATH"),
-  selector: textOption("For html: a selector of the part to watch", "CSS"),
+  selector: textOption("For html: a CSS selector of the part to watch", "CSS"),
   ignore: {
     type: "list",
     value: "REGEX",
@@ -47,7 +47,7 @@ export const options: Record<string, OptionSpec> = {
   remove: {
     type: "list",
     value: "CSS",
-    description: "For html: a selector of parts to ignore; may be repeated",
+    description: "For html: a CSS selector of parts to ignore; may be repeated",
   },
   match: textOption("For a directory: only files whose name matches", "GLOB"),
   every: textOption("The interval between checks: 30s, 15m, 2h (default: 5m)", "TIME"),

@@ -88,11 +88,14 @@ export function describeDryRun(dry: DryRun): string[] {
       ? dry.text.split("\n").slice(0, 20)
       : dry.sample.map((item) => shorten(JSON.stringify(item), 200));
   return [
-    dry.listed === undefined ? "Current items:" : `${dry.listed} items; the last of them:`,
+    dry.listed === undefined ? "Current items:" : `${dry.listed} items; the last ones are:`,
     ...excerpt.map((line) => `  ${line}`),
     ...(dry.count > 0 ? [`${dry.count} of them would be reported now.`] : []),
     ...(dry.wouldSend === null
       ? []
-      : ["A message would read:", ...dry.wouldSend.split("\n").map((line) => `  ${line}`)]),
+      : [
+          "Example of a message that would be sent:",
+          ...dry.wouldSend.split("\n").map((line) => `  ${line}`),
+        ]),
   ];
 }

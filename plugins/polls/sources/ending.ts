@@ -5,8 +5,8 @@ import { linesOf } from "./lines.ts";
 import { CheckFailed, type Ending, type Form } from "./source.ts";
 
 const MISSING_END: Record<Form, string> = {
-  json: "its JSON does not end",
-  xml: "its XML does not end",
+  json: "its JSON is incomplete",
+  xml: "its XML is incomplete",
   html: "</html> is missing",
 };
 

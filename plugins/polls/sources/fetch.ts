@@ -94,9 +94,12 @@ async function fetchBody(request: ReadRequest): Promise<FetchedSource | "unchang
   const { status, headers, body } = response;
   if (status === 304) {
     if (!("if-none-match" in httpRequest.headers || "if-modified-since" in httpRequest.headers))
-      throw new CheckFailed("The server responded with 304 to a request without a condition.", {
-        status,
-      });
+      throw new CheckFailed(
+        "The server responded with 304 (not modified) to an unconditional request.",
+        {
+          status,
+        },
+      );
     return "unchanged";
   }
   if (status < 200 || status > 299)

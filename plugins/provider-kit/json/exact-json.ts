@@ -23,7 +23,7 @@ export class TooManyValues extends Error {}
 export function parseCounted(text: string): unknown {
   if (text.length > UNCOUNTED_LENGTH && exactJson.scan(text, LIMITS).broken !== undefined)
     throw new TooManyValues(
-      `It holds more than ${LIMITS.maxValues} values, or is more than ${LIMITS.maxDepth} deep.`,
+      `The JSON holds more than ${LIMITS.maxValues} values, or is nested more than ${LIMITS.maxDepth} levels deep.`,
     );
   return parseExact(text);
 }

@@ -124,6 +124,6 @@ export class PartSequence {
 
 function tooMuchWaiting(): ResponseTooLarge {
   return new ResponseTooLarge(
-    `The upstream sent more than ${MAX_WAITING_BYTES >> 20} MiB behind a tool call whose arguments it has not completed.`,
+    `The upstream sent more than ${MAX_WAITING_BYTES >> 20} MiB after a tool call whose arguments are still incomplete.`,
   );
 }

@@ -191,7 +191,7 @@ export function hasContent(part: Part): boolean {
 function readParts(content: unknown, path: string, dropped: string[]): Part[] {
   if (content === undefined || content === null) return [];
   if (typeof content === "string") return [{ kind: "text", text: content, path }];
-  if (!Array.isArray(content)) throw refused(path, "content must be a string or a list of parts");
+  if (!Array.isArray(content)) throw refused(path, "`content` must be a string or a list of parts");
   return content.map((part, i) => readPart(part, `${path}[${i}]`, dropped));
 }
 
@@ -266,7 +266,7 @@ const FUNCTION_MEMBERS = new Set(["name", "arguments"]);
 function readCalls(message: MessageLike, path: string, dropped: string[]): CallPart[] {
   const list = message.tool_calls;
   if (list === undefined || list === null) return readLegacyCall(message, path);
-  if (!Array.isArray(list)) throw refused(`${path}.tool_calls`, "tool_calls must be a list");
+  if (!Array.isArray(list)) throw refused(`${path}.tool_calls`, "`tool_calls` must be a list");
   const ids = new Set<string>();
   return list.map((value, i) => {
     const at = `${path}.tool_calls[${i}]`;
@@ -333,7 +333,7 @@ function readResult(
   if (call === undefined || (isLegacy && call.name !== message.name)) {
     throw refused(
       param,
-      "This tool message does not belong to an open call of the assistant message before it",
+      "This tool message answers no open call of the assistant message before it",
     );
   }
   const parts = readParts(message.content, `${path}.content`, dropped);

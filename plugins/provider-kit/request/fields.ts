@@ -47,7 +47,10 @@ export function readFields(request: RequestLike): Fields {
   for (const name of READ_ELSEWHERE) unread.delete(name);
   for (const name of ["functions", "function_call"]) {
     if (unread.has(name))
-      throw refused(name, `${name} is not supported by this channel: use tools and tool_choice`);
+      throw refused(
+        name,
+        `\`${name}\` is not supported by this channel: use \`tools\` and \`tool_choice\``,
+      );
   }
   const modalities = request.modalities;
   if (Array.isArray(modalities) && modalities.some((modality) => modality !== "text")) {
@@ -74,7 +77,7 @@ export function readFields(request: RequestLike): Fields {
       const value = take(name);
       if (value === undefined) return undefined;
       if (typeof value !== "object" || Array.isArray(value))
-        throw refused(name, `${name} must be an object`);
+        throw refused(name, `\`${name}\` must be an object`);
       return value as Record<string, unknown>;
     },
     stops() {
@@ -82,7 +85,7 @@ export function readFields(request: RequestLike): Fields {
       if (value === undefined) return [];
       const list = Array.isArray(value) ? value : [value];
       if (!list.every((item): item is string => typeof item === "string")) {
-        throw refused("stop", "stop must be a string or a list of strings");
+        throw refused("stop", "`stop` must be a string or a list of strings");
       }
       return list;
     },
@@ -105,7 +108,7 @@ export function readFields(request: RequestLike): Fields {
 export function onlyOneChoice(fields: Fields): void {
   const n = fields.number("n");
   if (n !== undefined && n !== 1)
-    throw refused("n", "This channel returns one response per request: n must be 1");
+    throw refused("n", "This channel returns one response per request: `n` must be 1");
 }
 
 /** True if the client asks for a usage chunk at the end of the stream. */

@@ -33,18 +33,18 @@ export interface ToolUse {
 /** Throws `invalid_request_error` (400) with `param` for tools and choices that only OpenAI has. */
 export function readTools(request: RequestLike, fields?: Pick<Fields, "drop">): ToolUse {
   const list = request.tools ?? [];
-  if (!Array.isArray(list)) throw refused("tools", "tools must be a list");
+  if (!Array.isArray(list)) throw refused("tools", "`tools` must be a list");
   const tools = list.map((tool, i) => readTool(tool, i, fields));
   const value = request.tool_choice ?? undefined;
   if (value === undefined) return { tools, choice: undefined };
   if (value === "none" || value === "auto") return { tools, choice: { kind: value } };
-  if (tools.length === 0) throw refused("tool_choice", "tool_choice needs tools");
+  if (tools.length === 0) throw refused("tool_choice", "`tool_choice` needs `tools`");
   if (value === "required" || value === "any") return { tools, choice: { kind: "required" } };
   const use = typeof value === "object" ? readObjectChoice(value, tools, fields) : undefined;
   if (use !== undefined) return use;
   throw refused(
     "tool_choice",
-    "tool_choice must be none, auto, required, a function, or allowed_tools",
+    "`tool_choice` must be none, auto, required, a function, or allowed_tools",
   );
 }
 
@@ -80,7 +80,8 @@ function readTool(value: unknown, i: number, fields: Pick<Fields, "drop"> | unde
     function?: Record<string, unknown>;
     cache_control?: unknown;
   } | null;
-  if (typeof tool !== "object" || tool === null) throw refused(path, `${path} must be an object`);
+  if (typeof tool !== "object" || tool === null)
+    throw refused(path, `\`${path}\` must be an object`);
   if (tool.type !== "function")
     throw refused(`${path}.type`, "This channel accepts only tools of type function");
   const fn = tool.function;
@@ -118,7 +119,7 @@ function readAllowedTools(value: unknown, tools: ToolSpec[]): ToolUse {
   const path = "tool_choice.allowed_tools";
   const { mode, tools: allowedTools } = value as { mode?: unknown; tools?: unknown };
   if ((mode !== "auto" && mode !== "required") || !Array.isArray(allowedTools)) {
-    throw refused(path, "allowed_tools needs a mode (auto or required) and a list of tools");
+    throw refused(path, "`allowed_tools` needs a `mode` (auto or required) and a list of `tools`");
   }
   const toolNames = new Set(tools.map((tool) => tool.name));
   const allowedNames = new Set(
@@ -131,7 +132,10 @@ function readAllowedTools(value: unknown, tools: ToolSpec[]): ToolUse {
 
 function requireToolName(name: unknown, toolNames: ReadonlySet<string>, path: string): string {
   if (typeof name === "string" && toolNames.has(name)) return name;
-  throw refused(path, `tool_choice names a tool that is not in tools: ${JSON.stringify(name)}`);
+  throw refused(
+    path,
+    `\`tool_choice\` names a tool that is not in \`tools\`: ${JSON.stringify(name)}`,
+  );
 }
 
 export type ResponseFormat =
@@ -155,7 +159,7 @@ export function readResponseFormat(fields: Fields): ResponseFormat | undefined {
   if (format.type !== "json_schema" || typeof spec !== "object" || spec === null) {
     throw refused(
       "response_format",
-      "response_format must be text, json_object, or json_schema with a schema",
+      "`response_format` must be text, json_object, or json_schema with a schema",
     );
   }
   dropUnknown(format, ["type", "json_schema"], "response_format", fields);
@@ -200,6 +204,6 @@ export function readEffort(fields: Fields): Effort | undefined {
   if (value === undefined) return undefined;
   const effort = EFFORTS.find((name) => name === value);
   if (effort === undefined)
-    throw refused("reasoning_effort", `reasoning_effort must be one of ${EFFORTS.join(", ")}`);
+    throw refused("reasoning_effort", `\`reasoning_effort\` must be one of ${EFFORTS.join(", ")}`);
   return effort;
 }

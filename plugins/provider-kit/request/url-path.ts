@@ -8,7 +8,7 @@ import { refused } from "./fields.ts";
  */
 export function pathSegment(name: string): string {
   if (/^(?:\.|%2e){1,2}$/i.test(name) || name === "" || /\p{Surrogate}/u.test(name))
-    throw refused("model", "This is not a model's name");
+    throw refused("model", "This is not a valid name of a model");
   return encodeURIComponent(name);
 }
 

@@ -20,11 +20,13 @@ interface CacheMarkOptions {
 /** Removes marks from tools, messages, parts and calls, and records each. */
 export function noCacheMarks(options: CacheMarkOptions = {}): RequestRule {
   const { toolsOnly = false, translatedOnly = false, only } = options;
-  const demand = toolsOnly ? "Tools have no cache marks." : "There are no cache marks.";
+  const demand = toolsOnly
+    ? "Tools must not have cache marks (`cache_control`)."
+    : "Requests must not have cache marks (`cache_control`).";
   return {
     name: toolsOnly ? "no-cache-marks-on-tools" : "no-cache-marks",
     demand,
-    remedy: `Leaves \`cache_control\` out${translatedOnly ? " of translated requests" : ""}, and names it in \`x-portico-dropped\`.`,
+    remedy: `Leaves \`cache_control\` out${translatedOnly ? " of translated requests" : ""}, and names it in the header \`x-portico-dropped\`.`,
     ...(only && { only }),
     chat(request, notes) {
       if (translatedOnly && !notes.isTranslated) return request;

@@ -32,8 +32,9 @@ export function documentNames(isDocument: (file: JsonObject) => boolean): Reques
   return {
     name: "unique-document-names",
     demand:
-      "The names of documents are unique across the conversation, and contain only letters, digits, spaces, hyphens, parentheses and brackets.",
-    remedy: "Replaces other characters, and adds a number to a name that an earlier document has.",
+      "The names of documents must be unique in the conversation, and may contain only letters, digits, spaces, hyphens, parentheses and brackets.",
+    remedy:
+      "Replaces other characters, and adds a number to a name that an earlier document already has.",
     chat(request, notes) {
       const usedNames = new Set<string>();
       return eachMessage(request, (message, place) =>
@@ -63,7 +64,7 @@ function unusedName(name: string, usedNames: ReadonlySet<string>): string {
 export function textBesideDocuments(isDocument: (file: JsonObject) => boolean): RequestRule {
   return {
     name: "text-beside-document",
-    demand: "A message with a document also contains a text.",
+    demand: "A message with a document must also contain text.",
     remedy: `Adds the text \`${FILLER}\`.`,
     chat(request, notes) {
       return eachMessage(request, (message, place) => {

@@ -8,8 +8,9 @@ import type { RequestRule, RuleChat, RuleNotes } from "../types/rules.ts";
 /** "The image was specified using the image/png media type, but the image appears to be a image/jpeg image". */
 export const imageTypes: RequestRule = {
   name: "image-type",
-  demand: "The media type of an image or a file matches its content.",
-  remedy: "Reads the first bytes (PNG, JPEG, GIF, WebP; of files PDF too), and corrects the type.",
+  demand: "The media type of an image or a file must match its content.",
+  remedy:
+    "Detects the type from the first bytes (images: PNG, JPEG, GIF, WebP; files: PDF as well), and corrects the media type.",
   chat(request, notes) {
     return eachMessage(request, (message, place) =>
       eachPart(message, place, (part, at) => relabelPart(part, at, notes)),

@@ -10,8 +10,8 @@ export function noParameters(names: readonly string[], only?: RequestRule["only"
   const list = names.map((name) => `\`${name}\``).join(", ");
   return {
     name: "no-parameters",
-    demand: `The server refuses ${list}.`,
-    remedy: "Leaves them out, and names them in `x-portico-dropped`.",
+    demand: `The server refuses requests with ${list}.`,
+    remedy: "Leaves out such parameters, and names them in the header `x-portico-dropped`.",
     ...(only && { only }),
     chat(request, notes) {
       const dropped = names.filter((name) => request[name] != null);
@@ -34,8 +34,8 @@ export function limitNamed(
   const otherName = name === "max_tokens" ? "max_completion_tokens" : "max_tokens";
   return {
     name: "limit-name",
-    demand: `The limit of tokens is called \`${name}\`.`,
-    remedy: `Sends \`${otherName}\` under that name.`,
+    demand: `The token limit must be called \`${name}\`.`,
+    remedy: `Sends \`${otherName}\` as \`${name}\`.`,
     ...(only && { only }),
     chat(request, notes) {
       if (request[otherName] == null) return request;
@@ -51,9 +51,9 @@ export function limitNamed(
 /** Removes reasoning and signatures that come from another provider's responses in the history. */
 export const onlyOwnMembers: RequestRule = {
   name: "only-own-members",
-  demand: "Messages have the members of OpenAI's format only.",
+  demand: "Messages may have only the members that OpenAI's format defines.",
   remedy:
-    "Leaves out `reasoning_content` and `extra_content`, which other providers' responses have.",
+    "Leaves out `reasoning_content` and `extra_content`, which come from other providers' responses.",
   chat(request, notes) {
     return eachMessage(request, (message, place) => withoutForeign(message, place, notes));
   },
@@ -86,8 +86,8 @@ function withoutForeign(message: RuleMessage, place: string, notes: RuleNotes): 
 /** DeepSeek refuses `reasoning_content` in messages without calls. */
 export const reasoningOnlyBesideCalls: RequestRule = {
   name: "reasoning-only-beside-calls",
-  demand: "Only messages with tool calls return their reasoning.",
-  remedy: "Leaves `reasoning_content` out of the others.",
+  demand: "Only messages with tool calls may contain reasoning.",
+  remedy: "Leaves `reasoning_content` out of other messages.",
   chat(request, notes) {
     return eachMessage(request, (message, place) => {
       if (message.role !== "assistant" || message["reasoning_content"] == null || hasCalls(message))
@@ -106,8 +106,9 @@ export const reasoningOnlyBesideCalls: RequestRule = {
 export function reasoningBesideCalls(thinks: (model: string) => boolean): RequestRule {
   return {
     name: "reasoning-beside-calls",
-    demand: "A thinking model receives the reasoning of each earlier tool call.",
-    remedy: "Adds `reasoning_content`: the message's `reasoning`, or an empty string.",
+    demand: "A thinking model must receive the reasoning of each earlier tool call.",
+    remedy:
+      "Adds `reasoning_content` to messages with tool calls; its value is the message's `reasoning`, or an empty string.",
     chat(request, notes) {
       if (!isThinking(request, thinks(notes.target.model))) return request;
       return eachMessage(request, (message, place) => {

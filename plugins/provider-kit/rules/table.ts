@@ -7,5 +7,9 @@ export function rulesTable(rules: readonly RequestRule[]): string {
     const where = only === undefined ? "" : ` (${only.where})`;
     return `| \`${name}\`${where} | ${demand} | ${remedy} |`;
   });
-  return ["| rule | the provider demands | the gateway |", "|---|---|---|", ...rows].join("\n");
+  return [
+    "| rule | what the provider requires | what the gateway does |",
+    "|---|---|---|",
+    ...rows,
+  ].join("\n");
 }

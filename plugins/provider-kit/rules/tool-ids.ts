@@ -9,9 +9,9 @@ import type { RequestRule, RuleChat, RuleMessage, RuleNotes } from "../types/rul
 export function uniqueToolIds(idAtUpstream: (id: string) => string): RequestRule {
   return {
     name: "unique-tool-ids",
-    demand: "The ids of tool calls are unique across the conversation.",
+    demand: "The ids of tool calls must be unique in the conversation.",
     remedy:
-      "Adds a number to an id that an earlier call already has (`call_0` becomes `call_0_2`), in the call and in its result, and in the same way on every turn.",
+      "Adds a number to an id that an earlier call already has (`call_0` becomes `call_0_2`), both in the call and in its result. The new id is the same in every later request.",
     chat(request, notes) {
       const ids = new IdRegister(idAtUpstream);
       return eachMessage(request, (message, place) => {
@@ -150,9 +150,9 @@ export function eachMessage(
 /** Converts `function_call` and messages of the role `function`, which old clients send without ids, to tool calls. */
 export const functionCallsAsTools: RequestRule = {
   name: "function-calls-as-tools",
-  demand: "Calls of the history are tool calls with ids.",
+  demand: "Earlier calls of functions must be tool calls with ids.",
   remedy:
-    "Writes `function_call` as a tool call and a message of the role `function` as its result.",
+    "Converts `function_call` into a tool call, and a message with the role `function` into its result.",
   chat(request, notes) {
     return eachMessage(request, (message, place) => {
       if (message.role === "function") {

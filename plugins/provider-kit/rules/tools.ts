@@ -20,9 +20,9 @@ export function toolSchemas({ only, rootMembers }: SchemaRuleOptions = {}): Requ
   return {
     name: "tool-schema",
     demand:
-      "The schema of a tool is an object at its root, without `anyOf`, `oneOf`, `allOf` or `$ref` there, and no keyword is `null`.",
+      "The root of a tool's schema must have the type `object` and no `anyOf`, `oneOf`, `allOf` or `$ref`. No keyword may be `null`.",
     remedy:
-      "Sets the type, leaves out nulls, follows a reference, and folds alternatives into the root: properties are merged, and the tool's description states the choice.",
+      "Sets the type, leaves out nulls, resolves a reference, and merges alternatives: the root gets the properties of all of them, and the tool's description explains which belong together.",
     ...(only && { only }),
     chat(request, notes) {
       return eachTool(request, (tool, place) => {

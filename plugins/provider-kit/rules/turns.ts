@@ -14,9 +14,9 @@ export function userTurnFirst(before: "any" | "calls"): RequestRule {
     name: "user-turn-first",
     demand:
       before === "any"
-        ? "The first turn is the user's."
-        : "A turn that calls tools is not the first one.",
-    remedy: `Inserts a user turn \`${FILLER}\` before it.`,
+        ? "The first turn must be a user turn."
+        : "The first turn must not be an assistant turn that calls tools.",
+    remedy: `Inserts the user turn \`${FILLER}\` before such a turn.`,
     chat(request, notes) {
       const { messages } = request;
       const first = messages.findIndex((message) => !isSystem(message) && !isBlank(message));
@@ -41,8 +41,8 @@ function leadingTurnCalls(messages: readonly RuleMessage[]): boolean {
 /** Mistral, code 3230: "Unexpected role 'user' after role 'tool'". */
 export const assistantAfterTool: RequestRule = {
   name: "assistant-after-tool",
-  demand: "The assistant speaks between the result of a tool and the user.",
-  remedy: `Inserts an assistant turn \`${FILLER}\` between them.`,
+  demand: "Between a tool result and the next user turn there must be an assistant turn.",
+  remedy: `Inserts the assistant turn \`${FILLER}\` between them.`,
   chat(request, notes) {
     let changed = request;
     // Iterates from the end, so that the indexes of earlier messages remain valid.
@@ -61,8 +61,8 @@ export const assistantAfterTool: RequestRule = {
 /** Mistral, code 3240: "Assistant message must have either content or tool_calls, but not none." */
 export const noBlankAssistant: RequestRule = {
   name: "no-blank-assistant",
-  demand: "A message of the assistant has a text or calls.",
-  remedy: "Leaves out those that have neither.",
+  demand: "An assistant message must have text or tool calls.",
+  remedy: "Leaves out assistant messages that have neither.",
   chat(request, notes) {
     const isEmpty = (message: RuleMessage) => message.role === "assistant" && isBlank(message);
     if (!request.messages.some(isEmpty)) return request;
@@ -76,8 +76,9 @@ export const noBlankAssistant: RequestRule = {
 /** Mistral: "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant". */
 export const prefixLastAssistant: RequestRule = {
   name: "prefix-last-assistant",
-  demand: "The last message is the assistant's only with `prefix: true`; no earlier one has it.",
-  remedy: "Sets `prefix` on the last message, and removes it from earlier ones.",
+  demand:
+    "The last message may be an assistant message only if it has `prefix: true`; no earlier message may have it.",
+  remedy: "Sets `prefix` on the last message, and removes it from earlier messages.",
   chat(request, notes) {
     const last = request.messages.length - 1;
     const messages = request.messages.map((message, i) => {
@@ -95,8 +96,8 @@ export const prefixLastAssistant: RequestRule = {
 /** Anthropic: "text content blocks must be non-empty". Gemini responds to such a part with 400, too. */
 export const noBlankTexts: RequestRule = {
   name: "no-blank-texts",
-  demand: "No text is empty or white space alone.",
-  remedy: "Leaves out such texts, and messages that have nothing else.",
+  demand: "No text may be empty or consist only of white space.",
+  remedy: "Leaves out such texts, and messages that contain nothing else.",
   chat(request, notes) {
     if (!request.messages.some(hasBlankText)) return request;
     const messages = rememberPlaces(request.messages).filter((message) => !isBlank(message));
@@ -130,7 +131,7 @@ function withoutBlankParts(message: RuleMessage): RuleMessage {
 /** Anthropic: "final assistant content cannot end with trailing whitespace". */
 export const noTrailingSpace: RequestRule = {
   name: "no-trailing-space",
-  demand: "A partial response (assistant prefill) does not end with white space.",
+  demand: "A partial response (assistant prefill) must not end with white space.",
   remedy: "Removes the white space.",
   chat: (request, notes) => trimLastMessage(request, notes),
   messages: (request, notes) => trimLastMessage(request, notes),
@@ -165,8 +166,8 @@ function trimContent(content: unknown): unknown {
 /** Anthropic, Bedrock and Gemini accept system texts separately from the conversation, which must not be empty. */
 export const systemNotAlone: RequestRule = {
   name: "system-not-alone",
-  demand: "There is a turn besides the system's.",
-  remedy: "Sends system messages as the user's if the conversation has no others.",
+  demand: "There must be a turn besides the system messages.",
+  remedy: "Sends system messages as user messages if the conversation has no other messages.",
   chat(request, notes) {
     const { messages } = request;
     if (!messages.some((message) => isSystem(message) && !isBlank(message))) return request;
@@ -185,7 +186,7 @@ export function noPrefill(takesPrefill: (model: string) => boolean): RequestRule
   return {
     name: "no-prefill",
     demand: "Claude 4.6 and later do not continue a partial response (assistant prefill).",
-    remedy: "Refuses such a request with 400.",
+    remedy: "Refuses such a request with status 400.",
     only: { where: "Claude 4.6 and later", test: ({ model }) => !takesPrefill(model) },
     chat(request, notes) {
       const at = request.messages.findLastIndex(
@@ -227,11 +228,11 @@ export function laterSystemToUser(after?: readonly string[]): RequestRule {
   return {
     name: "later-system-to-user",
     demand: isStrict
-      ? "There is one system message, at the beginning."
-      : `No system message follows the roles ${after.join(" and ")}.`,
+      ? "Only one system message is allowed, at the beginning."
+      : `No system message may follow a message with the role ${after.join(" or ")}.`,
     remedy: isStrict
-      ? "Joins system messages at the beginning; puts the text of a later one into the next user turn."
-      : "Puts its text into the next user turn.",
+      ? "Joins the system messages at the beginning, and moves the text of a later system message into the next user turn."
+      : "Moves the text of such a system message into the next user turn.",
     chat(request, notes) {
       const isLater = (i: number) =>
         isStrict ? i > 0 : after.includes(request.messages[i - 1]?.role ?? "");
@@ -305,8 +306,8 @@ function partsOf(content: unknown): unknown[] {
 /** For servers that do not support the role `developer`. */
 export const developerAsSystem: RequestRule = {
   name: "developer-as-system",
-  demand: "There is no role `developer`.",
-  remedy: "Sends such messages as `system`.",
+  demand: "The role `developer` is not allowed.",
+  remedy: "Sends such messages with the role `system`.",
   chat(request, notes) {
     return eachMessage(request, (message, place) => {
       if (message.role !== "developer") return message;

@@ -5,8 +5,8 @@ import type { RequestRule, RuleNotes } from "../types/rules.ts";
 /** Without this rule, strict JSON parsers refuse the request, and every later one of a session that contains the text. */
 export const wellFormedUnicode: RequestRule = {
   name: "well-formed-unicode",
-  demand: "Every string is well-formed Unicode.",
-  remedy: "Replaces half a surrogate pair with U+FFFD.",
+  demand: "Every string must be well-formed Unicode.",
+  remedy: "Replaces each unpaired surrogate with U+FFFD.",
   chat: repairRequest,
   messages: repairRequest,
 };

@@ -69,5 +69,5 @@ export class HeldBytes {
 }
 
 function tooMuch(what: string): Error {
-  return new ResponseTooLarge(`The upstream sent one event that contains ${what}.`);
+  return new ResponseTooLarge(`The upstream sent an event that contains ${what}.`);
 }

@@ -318,7 +318,7 @@ function textOf(value: unknown): string | undefined {
   try {
     return JSON.stringify(value).slice(0, 500);
   } catch {
-    return "Its error is nested too deeply.";
+    return "The error in the response is nested too deeply.";
   }
 }
 

@@ -27,7 +27,9 @@ export default commandFor<RequestPage>("GET /usage/requests", usageRoutes.reques
   ],
   view: ({ requests, next }, io) => [
     ...io.table(
-      "AT REQUEST CHANNEL MODEL KEY STATUS TRIES MS FIRST PROMPT CACHED ANSWER COST".split(" "),
+      "AT REQUEST CHANNEL MODEL KEY STATUS TRIES MS TTFB PROMPT-TOK CACHED-TOK OUTPUT-TOK COST".split(
+        " ",
+      ),
       requests.map(cells),
     ),
     ...nextPageLines(next),

@@ -20,7 +20,10 @@ export default commandFor<Report>("GET /usage", usageRoutes.sums, {
       fallback: "model",
     },
     ...filterOptions,
-    alias: { value: "NAME", description: "Only requests that named this alias or model" },
+    alias: {
+      value: "NAME",
+      description: "Only requests in which the client named this alias or model",
+    },
     principal: { value: "NAME", description: "Only requests of this principal, such as key:ci" },
   },
   examples: ["portico usage --since 7d", "portico usage --from 2026-11-01 --by day,key --json"],
@@ -31,9 +34,9 @@ export default commandFor<Report>("GET /usage", usageRoutes.sums, {
         ...by.map((name) => name.toUpperCase()),
         "REQUESTS",
         "ERRORS",
-        "PROMPT",
-        "CACHED",
-        "ANSWER",
+        "PROMPT-TOK",
+        "CACHED-TOK",
+        "OUTPUT-TOK",
         "P50",
         "P95",
         "COST",
@@ -90,7 +93,7 @@ function notes({ estimated, unpriced }: Amounts): string[] {
   return [
     ...(estimated > 0
       ? [
-          `Responses whose token counts are estimates: ${estimated}. Their upstream reported none, or the client disconnected.`,
+          `Responses whose token counts are estimates: ${estimated}. The upstream reported no counts, or the client disconnected.`,
         ]
       : []),
     ...(unpriced > 0

@@ -106,7 +106,7 @@ export class RequestLog {
     while (count > MAX_WAITING) {
       if (unwritten.lost === 0)
         this.#log.error(
-          "the oldest single requests were lost, because the store has not accepted any for too long",
+          "the records of the oldest requests were lost, because the store had refused them for too long",
         );
       const { requests } = unwritten.waiting.shift()!;
       count -= requests;

@@ -82,7 +82,7 @@ test("filters leave the others out, and stay while one is opened by the keyboard
 test("an id that the gateway does not know is said beside the list", async () => {
   const { page } = visitor;
   await page.goto(`${gateway.url}/#/requests/req_nothing`);
-  await page.locator(".detail").getByText("keeps no request with this id").waitFor();
+  await page.locator(".detail").getByText("has no record of a request with this id").waitFor();
 });
 
 test.run();

@@ -41,7 +41,10 @@ test("a key with a character that headers cannot have is named as the reason", a
   });
   const { ok, error } = await gateway.json("POST", "/channels/main/test", {});
   assert.is(ok, false);
-  assert.match(JSON.stringify(error), "`authorization` has a character that headers cannot have");
+  assert.match(
+    JSON.stringify(error),
+    "`authorization` has a character that is not allowed in headers",
+  );
   await gateway.stop();
 });
 

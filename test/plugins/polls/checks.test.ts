@@ -280,7 +280,7 @@ test("what changes in a text that was too large to be kept is not shown as new f
     answer(next, plain);
     assert.match(
       (await h.texts(await h.run()))[0]!,
-      /^\(no difference can be shown: .* not kept\)$/,
+      /^\(no difference can be shown, because .* not stored\)$/,
     );
   }
   answer("small\nagain\n", plain);

@@ -155,7 +155,7 @@ test("a schema that no value is made for is 400, and says why", async () => {
       [400, "invalid_request_error", param],
       `${JSON.stringify(schema)}: ${JSON.stringify(value)}`,
     );
-    assert.match(error.message, /echo makes no value for this schema: \S/);
+    assert.match(error.message, /echo cannot create a value for this schema: \S/);
   }
 });
 

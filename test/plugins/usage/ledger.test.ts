@@ -16,7 +16,7 @@ test(
     ledger.add(record(2));
     await ledger.flush();
     assert.equal(said(), [
-      "usage data cannot be written; they are kept, and the write is tried again",
+      "usage data cannot be written to the store; the gateway keeps them in memory and tries again",
     ]);
     fail(false);
     await ledger.flush();

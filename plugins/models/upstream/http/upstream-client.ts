@@ -35,7 +35,7 @@ export class Unsendable extends Error {
     super(
       header === undefined
         ? "its address does not begin with http:// or https://"
-        : `its header \`${header}\` has a character that headers cannot have`,
+        : `its header \`${header}\` has a character that is not allowed in headers`,
     );
     this.header = header;
   }

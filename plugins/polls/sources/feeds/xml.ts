@@ -84,7 +84,7 @@ export async function parseXml(text: string): Promise<XmlElement> {
   parser.end();
   const root = top.children.find((child) => typeof child !== "string");
   if (isCutOff || root === undefined)
-    throw new CheckFailed("The feed is cut off: its XML does not end.");
+    throw new CheckFailed("The feed is cut off: its XML is incomplete.");
   return root;
 }
 
@@ -148,7 +148,7 @@ function removeDoctype(xml: string): string {
     else if (char === "]") depth--;
     else if (char === ">" && depth <= 0) return xml.slice(0, start) + xml.slice(i + 1);
   }
-  throw new CheckFailed("The feed is cut off: its document type does not end.");
+  throw new CheckFailed("The feed is cut off: its DOCTYPE declaration is not closed.");
 }
 
 /**

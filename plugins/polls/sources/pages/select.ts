@@ -141,10 +141,10 @@ function createMeteredAdapter(selector: string, page: Document) {
  * formula.
  */
 function checkAlternatives(alternatives: readonly Selector[][]): void {
-  if (alternatives.length === 0) throw new Error("It is empty");
+  if (alternatives.length === 0) throw new Error("The selector is empty");
   for (const tokens of alternatives) {
     if (tokens.length === 0 || getLibraries().isTraversal(tokens.at(-1)!))
-      throw new Error("It ends too early");
+      throw new Error("The selector ends too early");
     for (const token of tokens) if (token.type === "pseudo") checkPseudo(token);
   }
 }
@@ -169,7 +169,7 @@ export function compileSelector(selector: string): (page: Document) => Element[]
     const alternatives = getLibraries().parse(selector);
     checkAlternatives(alternatives);
     if (alternatives.some(([first]) => first !== undefined && getLibraries().isTraversal(first)))
-      throw new Error("It has no beginning");
+      throw new Error("The selector has no beginning");
     matcher(new (getLibraries().Document)([]));
   } catch (cause) {
     throw errors.badSelector(

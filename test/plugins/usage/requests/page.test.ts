@@ -286,7 +286,7 @@ test(
     add(20_000);
     await ledger.flush();
     assert.equal(said(), [
-      "usage data cannot be written; they are kept, and the write is tried again",
+      "usage data cannot be written to the store; the gateway keeps them in memory and tries again",
     ]);
     fail(false);
     await ledger.flush();
@@ -303,7 +303,7 @@ test(
     await ledger.flush();
     assert.equal(
       said().map((line) => line.slice(0, 24)),
-      ["usage data cannot be wri", "the oldest single reques"],
+      ["usage data cannot be wri", "the records of the oldes"],
     );
     fail(false);
     await ledger.flush();

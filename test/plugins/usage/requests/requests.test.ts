@@ -186,7 +186,7 @@ test("the command line shows them, page by page", async () => {
   assert.is(page.code, 0, page.stderr);
   assert.match(
     page.stdout,
-    /^AT +REQUEST +CHANNEL +MODEL +KEY +STATUS +TRIES +MS +FIRST +PROMPT +CACHED +ANSWER +COST$/m,
+    /^AT +REQUEST +CHANNEL +MODEL +KEY +STATUS +TRIES +MS +TTFB +PROMPT-TOK +CACHED-TOK +OUTPUT-TOK +COST$/m,
   );
   assert.match(
     page.stdout,
