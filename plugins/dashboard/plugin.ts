@@ -12,7 +12,7 @@ const TOPIC = "channel history";
 export default definePlugin({
   name: "dashboard",
   description:
-    "Serves the console at /, which shows what the gateway does and changes its settings",
+    "Serves the console at /, where you can see what the gateway does and change its settings",
   setup(ctx) {
     ctx.add("banner", { name: "dashboard", rows: ({ url }) => [["Dashboard", `${url}/`]] });
     // The files are opened when the page is first requested.

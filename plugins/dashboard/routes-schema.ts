@@ -22,12 +22,12 @@ const tab = Type.Composite([
 export const dashboardRoutes = {
   page: {
     ...page,
-    summary: "Open the dashboard",
+    summary: "Open the console",
     response: fileResponse("text/html"),
   },
   file: {
     ...page,
-    summary: "Get a file of the dashboard",
+    summary: "Get a file of the console",
     response: fileResponse(),
   },
   channels: {

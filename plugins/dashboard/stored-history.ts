@@ -35,7 +35,7 @@ export async function openHistory(ctx: PluginContext): Promise<StoredHistory> {
     await kv()
       ?.set(NAMESPACE, key, value, { ttlMs: KEEP_MS })
       .catch((error: unknown) =>
-        ctx.log.debug({ err: error }, "The history of the channels was not kept."),
+        ctx.log.debug({ err: error }, "The history of the channels could not be saved."),
       );
   };
   return {

@@ -1,7 +1,7 @@
 /** The building blocks of pages: sections, states, facts and form rows. */
 import { h, svg, withCode } from "./elements.js";
 
-/** Creates a titledSection section. `result` comes from `attempt`; its error is shown in place of the content. */
+/** Creates a titled section. `result` comes from `attempt`; its error is shown in place of the content. */
 export function section(title, result, render, ...aside) {
   const { error } = result;
   return titledSection(title, aside, error === undefined ? render(result.value) : notice(error));

@@ -14,12 +14,12 @@ export function listEnd(list, first, count) {
   if (count < length) return null;
   const showMore = () => {
     lengths.set(list, length * 2);
-    return "More rows are shown";
+    return "Showing more rows";
   };
   return h(
     "p",
     { class: "muted" },
-    `The newest ${count} are shown. `,
+    `Showing the newest ${count}. `,
     length < MAX_LENGTH ? action("Show more", `more-${list}`, showMore) : null,
   );
 }

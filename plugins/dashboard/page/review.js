@@ -95,7 +95,7 @@ class Review {
   showConflict({ details, message }) {
     const { latest, changes } = details;
     const heading = latest
-      ? `Changed meanwhile by ${latest.principal} (${latest.via}), ${new Date(latest.at).toLocaleString()}:`
+      ? `${latest.principal} (${latest.via}) saved these changes first, ${new Date(latest.at).toLocaleString()}:`
       : message;
     const reviewAgain = async () => {
       ({ version: this.version } = await get(PATH));
@@ -104,12 +104,12 @@ class Review {
     this.show(
       h("p", { class: "notice bad" }, heading),
       changes ? differences(changes) : null,
-      h("p", {}, "Nothing was saved. Your own changes are kept."),
+      h("p", {}, "Nothing was saved. You still have your own changes."),
       h(
         "div",
         { class: "row end" },
         this.cancel(),
-        button("Review my changes on top of it", reviewAgain, { class: "primary" }),
+        button("Review my changes on top of these", reviewAgain, { class: "primary" }),
       ),
     );
   }

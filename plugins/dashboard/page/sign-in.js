@@ -35,13 +35,9 @@ export function signInForm(message, onSignIn) {
     input,
     problem,
     button,
-    h("p", { class: "hint" }, "On the gateway's machine, this command prints it:"),
+    h("p", { class: "hint" }, "On the gateway's machine, this command prints the token:"),
     h("pre", { tabindex: "0" }, "portico config get gateway.auth.token --reveal"),
-    h(
-      "p",
-      { class: "hint" },
-      "The browser keeps the token until this tab is closed, and stores it nowhere else.",
-    ),
+    h("p", { class: "hint" }, "The token is stored only in this tab, until you close the tab."),
   );
 }
 
@@ -49,7 +45,7 @@ export function signInForm(message, onSignIn) {
 async function trySignIn(token) {
   // A header cannot carry other characters: the request would fail as if the gateway did not respond.
   if (/[^\x20-\xff]/.test(token))
-    return "That token is wrong: it has characters that a browser cannot send.";
+    return "That token is wrong: it contains characters that a browser cannot send.";
   keepToken(token);
   const { error } = await attempt(get("/kernel/status"));
   if (!error) return undefined;

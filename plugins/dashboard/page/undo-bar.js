@@ -3,9 +3,9 @@ import { h, showToast, showError } from "./dom.js";
 
 /** Creates the error for a change that was made in between. `latest` is that change, if the gateway names it. */
 function conflictOf({ details: { latest } = {} }) {
-  const who = latest ? `${latest.principal} (${latest.via}) has` : "someone has";
+  const who = latest ? `${latest.principal} (${latest.via})` : "someone";
   return new Error(
-    `Nothing was undone, because ${who} has changed it since. Check the current value, and change it by hand.`,
+    `Nothing was undone, because ${who} has made another change since. Check the current values, and change them by hand.`,
   );
 }
 

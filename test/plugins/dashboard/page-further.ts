@@ -23,7 +23,7 @@ testSignedIn("the browser's tabs, with a live picture", async (visitor) => {
   await page.getByText("The browser is not running.").waitFor();
   await page.getByRole("button", { name: "Start" }).click();
   await page.locator(".tabs button").first().waitFor();
-  const shown = page.getByRole("img", { name: "What the tab shows" });
+  const shown = page.getByRole("img", { name: "Screenshot of the tab" });
   await shown.waitFor();
   await until("the picture", () =>
     page.evaluate("document.querySelector('.picture').naturalWidth > 100"),
@@ -136,7 +136,7 @@ testSignedIn("turns, usage, keys and logs", async (visitor, { gateway }) => {
   await openSection(visitor, "Logs");
   await page.getByText("live", { exact: true }).waitFor();
   await openSection(visitor, "Keys");
-  await page.getByRole("cell", { name: "30 requests a minute, until 2099-12-31" }).waitFor();
+  await page.getByRole("cell", { name: "30 requests per minute, expires 2099-12-31" }).waitFor();
   await page.getByRole("link", { name: "ann", exact: true }).click();
   await page.getByRole("button", { name: "Revoke" }).click();
   const dialog = page.getByRole("dialog", { name: "Revoke the key ann?" });
@@ -164,12 +164,12 @@ testSignedIn("a list that goes on says so, and shows more where somebody asks", 
     return route.fulfill({ json: { sessions: all.slice(0, limit) } });
   });
   await openSection(visitor, "Sessions");
-  await page.getByText("The newest 100 are shown.").waitFor();
+  await page.getByText("Showing the newest 100.").waitFor();
   assert.is(await page.getByRole("link", { name: /^s-/ }).count(), 100);
   await page.getByRole("button", { name: "Show more" }).click();
   await page.getByRole("link", { name: "s-149" }).waitFor();
   assert.is(await page.getByRole("link", { name: /^s-/ }).count(), 150);
-  assert.is(await page.getByText("are shown.").count(), 0);
+  assert.is(await page.getByText(/^Showing the newest/).count(), 0);
 });
 
 testSignedIn(
@@ -205,7 +205,7 @@ testSignedIn("the configuration is a form, which shows no secret", async (visito
   await openSetting(visitor, "agents.defaults.maxSteps");
   await page.getByLabel("agents.defaults.maxSteps", { exact: true }).fill("7");
   const bar = page.getByRole("region", { name: "Changes" });
-  assert.is(await bar.textContent(), "1 change, not saved yetReview and saveDiscard");
+  assert.is(await bar.textContent(), "1 change not saved yetReview and saveDiscard");
   await page.getByRole("button", { name: "Review and save" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("agents.defaults.maxSteps").waitFor();
@@ -291,7 +291,7 @@ testSignedIn(
     });
     await openSection(visitor, "Overview");
     await openSection(visitor, "Configuration");
-    await page.getByText(/^The file on disk is not active: /).waitFor();
+    await page.getByText(/^The configuration file on disk is not active: /).waitFor();
     await level.waitFor();
     gateway.write("portico.json", file);
     await until("the file to be active", async () => {
@@ -301,7 +301,7 @@ testSignedIn(
     await openSection(visitor, "Overview");
     await openSection(visitor, "Configuration");
 
-    await page.getByLabel("Only settings in the file").check();
+    await page.getByLabel("Only settings that the file sets").check();
     await sections.getByRole("link", { name: "webhooks", exact: true }).waitFor();
     assert.is(await sections.getByRole("link", { name: "telemetry" }).count(), 0);
   },
@@ -405,7 +405,7 @@ testSignedIn(
     await page.getByRole("button", { name: "Add to channels", exact: true }).click();
     const added = page.getByLabel("channels.other (new)");
     await added.fill("{");
-    await page.getByText("channels.other: this is not JSON").first().waitFor();
+    await page.getByText("channels.other must be JSON").first().waitFor();
     await added.fill('{ "provider": "ekho" }');
     await page.getByRole("button", { name: "Review and save" }).click();
     await dialog.getByText(/ekho/).waitFor();
@@ -446,11 +446,11 @@ testSignedIn(
     await page.getByText(/^Saved: /).waitFor();
     const dialog = other.page.getByRole("dialog");
     await dialog.getByRole("button", { name: "Save" }).click();
-    await dialog.getByText("Nothing was saved. Your own changes are kept.").waitFor();
+    await dialog.getByText("Nothing was saved. You still have your own changes.").waitFor();
     await dialog.getByText("agents.defaults.maxSteps").waitFor();
     await picture(other.page, "configuration-conflict");
     assert.is(stored().log?.level, undefined);
-    await dialog.getByRole("button", { name: "Review my changes on top of it" }).click();
+    await dialog.getByRole("button", { name: "Review my changes on top of these" }).click();
     await dialog.getByText("log.level").waitFor();
     await dialog.getByRole("button", { name: "Save" }).click();
     await other.page.getByText(/^Saved: /).waitFor();
@@ -469,7 +469,7 @@ testSignedIn(
     await openSection(visitor, "Webhooks");
     await page.getByRole("link", { name: "Edit shop" }).click();
     await page.getByText(/^There is no sample yet/).waitFor();
-    await page.getByRole("button", { name: "Catch the next request" }).click();
+    await page.getByRole("button", { name: "Catch the next matching request" }).click();
     const caught = page.getByRole("button", { name: "{body.order.id}" });
     await until("the caught request", async () => {
       await order(gateway, { order: { id: 7, note: EVIL } });

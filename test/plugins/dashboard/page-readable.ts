@@ -15,7 +15,7 @@ testSignedIn(
     await openSection(visitor, "Plugins");
     const titles = page.locator("th[scope=rowgroup]");
     await titles.first().waitFor();
-    assert.equal(await titles.allTextContents(), ["Failing", "Surfaces", "Providers", "Internals"]);
+    assert.equal(await titles.allTextContents(), ["Failing", "Features", "Providers", "Internals"]);
     const firstOf = (title: string) =>
       page
         .locator("tbody")

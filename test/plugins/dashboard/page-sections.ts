@@ -27,7 +27,7 @@ test("a wrong token is reported as wrong, the right one opens, and signing out c
   await page.getByText("That token is wrong.").waitFor();
   await picture(page, "wrong-token");
   await signIn(page, "10 €");
-  await page.getByText("it has characters that a browser cannot send.").waitFor();
+  await page.getByText("it contains characters that a browser cannot send.").waitFor();
   await signIn(page, gateway.token);
   await page.getByRole("heading", { name: "Health" }).waitFor();
   assert.is(await focused(page), "main");

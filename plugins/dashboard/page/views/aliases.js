@@ -15,7 +15,8 @@ export function aliasSection(aliases, channels) {
         key: "aliases",
         columns: columnsOf(channels),
         rows: Object.entries(all).map(([name, alias]) => ({ name, ...shapeOf(alias) })),
-        empty: "There are no aliases. An alias gives clients one name for a model or several.",
+        empty:
+          "There are no aliases. An alias is a name under which clients can request one or more models.",
       }),
     button("Add an alias", () => editAlias(), { class: "primary" }),
   );
@@ -37,7 +38,7 @@ function columnsOf(channels) {
         ),
     },
     { title: "strategy", cell: ({ strategy }) => strategy ?? "fallback", kind: "word" },
-    { title: "also", cell: extrasOf },
+    { title: "other settings", cell: extrasOf },
     {
       title: "",
       kind: "actions",
@@ -60,7 +61,7 @@ function stateOf(target, channels) {
 
 function extrasOf({ system, params, cache, fallbackOn }) {
   const parts = [
-    system === undefined ? null : "system text",
+    system === undefined ? null : "system prompt",
     params === undefined ? null : `parameters: ${Object.keys(params).join(", ")}`,
     cache === undefined ? null : "cache",
     fallbackOn === undefined ? null : `also falls back after ${fallbackOn.join(", ")}`,
@@ -110,7 +111,7 @@ const fieldsOf = ({ targets, strategy, system, params = {} }) => [
     kind: "lines",
     required: true,
     value: targets,
-    hint: "One per line: channel/model, or the name of a model.",
+    hint: "One per line: channel/model, or a model's name alone.",
   },
   {
     name: "strategy",
@@ -124,7 +125,12 @@ const fieldsOf = ({ targets, strategy, system, params = {} }) => [
       { value: "cost", label: "cost: the cheapest first" },
     ],
   },
-  { name: "system", label: "System prompt, sent before all messages", kind: "long", value: system },
+  {
+    name: "system",
+    label: "System prompt, placed before all messages",
+    kind: "long",
+    value: system,
+  },
   {
     name: "default",
     label: "Default parameters, for requests that do not set them",
@@ -134,7 +140,7 @@ const fieldsOf = ({ targets, strategy, system, params = {} }) => [
   },
   {
     name: "max",
-    label: "Ceilings",
+    label: "Upper limits of parameters",
     kind: "json",
     value: params.max,
     hint: 'As JSON: {"max_tokens": 2000}',

@@ -120,7 +120,7 @@ function renderDetail(entry) {
       ["address", entry.address],
       ["route", entry.action],
       ["entry", entry.entry],
-      ["at", exactTime(entry.at)],
+      ["time", exactTime(entry.at)],
       ["status", entry.status],
       ["request id", entry.requestId],
     ]),

@@ -24,7 +24,7 @@ class BrowserPage {
     this.profile = "";
     this.bar = h("div", { class: "row" });
     this.tabs = h("div", { class: "tabs", role: "group", "aria-label": "Tabs" });
-    this.picture = h("img", { class: "picture", alt: "What the tab shows", hidden: true });
+    this.picture = h("img", { class: "picture", alt: "Screenshot of the tab", hidden: true });
     this.notices = h("div", {});
     this.element = h("section", {}, this.bar, this.tabs, this.notices, this.picture);
     signal.addEventListener("abort", () => URL.revokeObjectURL(this.address));

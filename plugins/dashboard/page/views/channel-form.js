@@ -6,7 +6,7 @@ import { memberEdits, readConfig, reviewEdits } from "../review.js";
 import { budgetFields, limitsOf } from "./budget-fields.js";
 
 const REFERENCE = "${NAME}";
-const SECRET_HINT = `The key itself, or ${REFERENCE} for an environment variable or a line of the home's .env file.`;
+const SECRET_HINT = `The key itself, or ${REFERENCE} to read it from an environment variable or from the .env file in Portico's home directory.`;
 
 const fieldsOf = (channel, providers, isNew) => [
   ...upstreamFields(channel, providers, isNew),
@@ -28,20 +28,20 @@ function upstreamFields(channel, providers, isNew) {
       label: "Address",
       value: channel.baseUrl,
       suggestions: providers.flatMap(({ baseUrl }) => baseUrl ?? []),
-      hint: "Empty: the provider's own address. Include /v1 for openai; for others, use the host root.",
+      hint: "Leave empty for the provider's own address. For openai, include /v1; for other providers, give the address without a path.",
     },
     {
       name: "apiKey",
       label: "API key",
       kind: "password",
-      hint: isNew ? SECRET_HINT : `Empty: unchanged. ${SECRET_HINT}`,
+      hint: isNew ? SECRET_HINT : `Leave empty to keep the current key. ${SECRET_HINT}`,
     },
     {
       name: "models",
       label: "Models",
       kind: "lines",
       value: channel.models,
-      hint: "One per line; * matches any text. Empty: all models that the provider lists.",
+      hint: "One per line; * matches any text. Leave empty for all models that the provider lists.",
     },
     { name: "region", label: "Region", value: channel.region, when: isOf("bedrock") },
     {
@@ -49,7 +49,7 @@ function upstreamFields(channel, providers, isNew) {
       label: "API version",
       value: channel.apiVersion,
       when: isOf("azure"),
-      hint: "Empty: the v1 API.",
+      hint: "Leave empty for the v1 API.",
     },
   ];
 }
@@ -69,9 +69,13 @@ function limitFields(channel) {
   });
   return [
     number("priority", "Priority", "Channels with a higher priority are tried first."),
-    number("weight", "Weight", "The share among channels of one priority. Empty: 1."),
-    number("requestsPerMinute", "Requests a minute"),
-    number("tokensPerMinute", "Tokens a minute"),
+    number(
+      "weight",
+      "Weight",
+      "This channel's share of the requests among channels of the same priority. Leave empty for 1.",
+    ),
+    number("requestsPerMinute", "Requests per minute"),
+    number("tokensPerMinute", "Tokens per minute"),
     number("maxConcurrent", "Concurrent requests"),
     ...budgetFields(channel.budget),
   ];
@@ -91,7 +95,7 @@ export async function addChannel() {
         name: "name",
         label: "Name",
         required: true,
-        hint: "Clients can request the channel's models as name/model.",
+        hint: "Clients can request the channel's models as <name>/<model>.",
       },
       ...fieldsOf({}, providers, true),
     ],

@@ -19,7 +19,7 @@ export function channelState(channel) {
   return [
     channelBadge(channel),
     overLimit ? ` over ${LIMITS[overLimit] ?? overLimit}` : null,
-    restingUntil ? [" tried again ", ago(restingUntil)] : null,
+    restingUntil ? [" next attempt ", ago(restingUntil)] : null,
     problem(channel.problem),
   ];
 }

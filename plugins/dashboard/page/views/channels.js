@@ -126,7 +126,7 @@ function modelNames(data) {
     h(
       "details",
       { "data-key": "model-names" },
-      h("summary", {}, "Show them"),
+      h("summary", {}, "Show the names"),
       h(
         "ul",
         { class: "names" },
@@ -155,19 +155,19 @@ function renderDetail({ channel, sums }, name) {
       ["models", channel.models?.join(", ") ?? "all models that the upstream lists"],
       ["priority", String(channel.priority)],
       ["weight", String(channel.weight)],
-      ["under way", `${channel.inFlight}, ${channel.queued} waiting`],
+      ["active requests", `${channel.inFlight}, ${channel.queued} waiting`],
       ["keys", channel.keys > 1 ? `${channel.keys}, ${channel.restingKeys} in cooldown` : null],
       ["first byte", duration(channel.latencyMs)],
       ["budget", budget && budgetOf(name, budget)],
       ["last error", channel.lastError && [ago(channel.lastErrorAt), problem(channel.lastError)]],
     ]),
     buttonsOf(channel),
-    h("h3", {}, "Models in 24 hours"),
+    h("h3", {}, "Models in the last 24 hours"),
     sums.error ? notice(sums.error) : modelHealth(channel, sums.value.rows),
     h(
       "p",
       {},
-      h("a", { href: href("requests", undefined, { channel: name }) }, "Requests of this channel"),
+      h("a", { href: href("requests", undefined, { channel: name }) }, "Requests to this channel"),
     ),
   ];
 }
@@ -196,7 +196,7 @@ function modelHealth({ restingModels = [] }, rows) {
       ["cost", ({ costUsd }) => (costUsd === null ? "unknown" : dollars(costUsd)), "number"],
     ],
     [...rows, ...idle],
-    "No model was used.",
+    "No model was used in the last 24 hours.",
   );
 }
 

@@ -37,7 +37,7 @@ export function versionsTable(versions, restore) {
       "Changed",
       (version) =>
         version === versions.at(-1)
-          ? h("span", { class: "muted" }, "the oldest that is kept")
+          ? h("span", { class: "muted" }, "the oldest stored version")
           : changedBy(version),
     ],
     [
@@ -56,7 +56,7 @@ export function versionsTable(versions, restore) {
             ),
     ],
   ];
-  return table(columns, versions, "No version is kept yet.");
+  return table(columns, versions, "No versions have been stored yet.");
 }
 
 function changedBy(version) {

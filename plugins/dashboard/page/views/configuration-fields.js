@@ -383,7 +383,7 @@ function jsonControl(id, value, remember) {
       remember(JSON.parse(element.value));
     } catch (error) {
       const key = id.slice("config-".length);
-      problemText.textContent = `${key}: this is not JSON: ${error.message}`;
+      problemText.textContent = `${key} must be JSON: ${error.message}`;
       remember(value, problemText.textContent);
     }
   });
@@ -401,7 +401,7 @@ function lineControl(id, schema, types, value, remember) {
     type: isSecret ? "password" : plainType,
     step: "any",
     autocomplete: "off",
-    placeholder: isMasked ? "set; a new value replaces it" : "",
+    placeholder: isMasked ? "already set; a new value replaces the old one" : "",
     value: isMasked ? "" : value,
   });
   element.addEventListener("input", () => {

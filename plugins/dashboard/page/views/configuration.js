@@ -94,7 +94,7 @@ class ConfigurationPage {
         "div",
         { class: "settings-list" },
         this.search,
-        h("label", { class: "small" }, this.onlyWritten, " Only settings in the file"),
+        h("label", { class: "small" }, this.onlyWritten, " Only settings that the file sets"),
         this.hits,
         h("nav", { "aria-label": "Sections" }, this.list),
       ),
@@ -115,7 +115,12 @@ class ConfigurationPage {
       "li",
       { "data-section": name },
       h("a", { href: href("configuration", name), "data-key": `list-${name}`, onclick }, name),
-      isWritten && h("span", { class: "muted small", title: "The file sets it" }, " in the file"),
+      isWritten &&
+        h(
+          "span",
+          { class: "muted small", title: "The configuration file contains this section" },
+          " in the file",
+        ),
       h("span", { class: "count" }),
     );
   }
@@ -203,7 +208,7 @@ class ConfigurationPage {
     const count = drafts.size === 1 ? "1 change" : `${drafts.size} changes`;
     fill(
       this.bar,
-      h("span", {}, `${count}, not saved yet`),
+      h("span", {}, `${count} not saved yet`),
       button("Review and save", () => this.review(), {
         class: "primary",
         disabled: invalid.length > 0,
@@ -248,7 +253,7 @@ class ConfigurationPage {
 
 function noticesOf({ problem: fault, leftOut, awaitingStart }) {
   const lines = [];
-  if (fault) lines.push(problem(`The file on disk is not active: ${fault.message}`));
+  if (fault) lines.push(problem(`The configuration file on disk is not active: ${fault.message}`));
   for (const { key, message, line } of leftOut)
     lines.push(
       h(

@@ -23,7 +23,7 @@ export const cron = schedulePage({
   summary: taskText,
   task: taskText,
   details: ({ missed, overlap, timeoutMs, deleteAfterRun, payload }) => [
-    ["missed dates", missed],
+    ["missed runs", missed],
     ["while a run is in progress", overlap],
     ["time limit", timeoutMs && `${timeoutMs / 1000} s`],
     ["after the run", deleteAfterRun ? "the job is deleted" : null],
@@ -31,7 +31,7 @@ export const cron = schedulePage({
     ["model", payload.model],
   ],
   edit: editJob,
-  empty: "There are no jobs yet. A job starts a turn or queues an event at its dates.",
+  empty: "There are no jobs yet. A job starts a turn or queues an event at its scheduled times.",
 });
 
 function editJob(job) {
@@ -44,15 +44,20 @@ function editJob(job) {
       ...payloadFields(job?.payload),
       {
         name: "missed",
-        label: "A missed date",
+        label: "A missed run",
         kind: "choice",
         options: [
           { value: "skip", label: "is skipped" },
-          { value: "run-once", label: "runs once, late" },
+          { value: "run-once", label: "is made up once, late" },
         ],
         value: job?.missed ?? "skip",
       },
-      { name: "timeoutMs", label: "Time limit, ms", kind: "number", value: job?.timeoutMs },
+      {
+        name: "timeoutMs",
+        label: "Time limit in milliseconds",
+        kind: "number",
+        value: job?.timeoutMs,
+      },
     ],
     preview: nextDates,
     previewAfter: "tz",
@@ -87,7 +92,7 @@ const scheduleFields = (schedule) => [
     name: "expr",
     label: "Cron expression",
     value: schedule.expr ?? "0 8 * * *",
-    hint: "Minute, hour, day, month, day of the week.",
+    hint: "Five fields: minute, hour, day of the month, month, day of the week.",
     when: ({ kind }) => kind === "cron",
   },
   {
@@ -99,7 +104,7 @@ const scheduleFields = (schedule) => [
   },
   {
     name: "at",
-    label: "Date",
+    label: "Date and time",
     value: schedule.at,
     placeholder: "2027-01-31T08:00 or in 20m",
     when: ({ kind }) => kind === "at",
@@ -109,7 +114,7 @@ const scheduleFields = (schedule) => [
     label: "Time zone",
     value: schedule.tz,
     placeholder: Intl.DateTimeFormat().resolvedOptions().timeZone,
-    hint: "Empty: cron.timezone, or the gateway's time zone.",
+    hint: "Leave empty for cron.timezone or, if that is not set, the gateway's time zone.",
     when: ({ kind }) => kind !== "every",
   },
 ];
@@ -137,6 +142,8 @@ async function nextDates(values) {
   });
   return [
     description ? h("p", {}, description) : null,
-    dates.length === 0 ? h("p", {}, "The schedule has no more dates.") : dateList(dates, timezone),
+    dates.length === 0
+      ? h("p", {}, "The schedule has no more run times.")
+      : dateList(dates, timezone),
   ].flat();
 }

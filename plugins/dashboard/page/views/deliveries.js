@@ -41,7 +41,7 @@ export const deliveries = {
         key: "incoming",
         columns: incomingColumns(id),
         rows,
-        empty: "No webhook has arrived yet.",
+        empty: "No webhook request has been received yet.",
       }),
       listEnd("incoming", FIRST_IN, rows.length),
     ]),
@@ -96,7 +96,7 @@ function incomingColumns(openId) {
   return [
     ...columns,
     {
-      title: "became",
+      title: "action",
       kind: "text",
       value: ({ action: name }) => name,
       cell: ({ action: name, itemId, replayOf }) => [
@@ -176,7 +176,7 @@ function incomingDetail(delivery) {
       ["id", id],
       ["outcome", [badge(outcome), status ? ` ${status}` : ""]],
       ["received", exactTime(at)],
-      ["became", actionName],
+      ["action", actionName],
       ["entry", itemId && itemLink(itemId)],
       ["replay of", replayOf && entryLink("deliveries", replayOf, idText(replayOf))],
     ]),
@@ -189,7 +189,7 @@ function incomingDetail(delivery) {
 
 function payloadOf(payload) {
   if (payload === null || payload === undefined)
-    return h("p", { class: "empty" }, "The payload was not kept.");
+    return h("p", { class: "empty" }, "The payload was not stored.");
   try {
     return json(JSON.parse(payload));
   } catch {

@@ -61,7 +61,7 @@ function itemsOf(query) {
     ({ name, sessionKey }) => has(name, "event") && has(sessionKey ?? "", "session"),
   );
   if (matching.length > 0) return matching.slice(0, SHOW).map(eventItem);
-  return [h("p", { class: "empty" }, "No event yet. Events from now on appear here.")];
+  return [h("p", { class: "empty" }, "No events yet. New events will appear here.")];
 }
 
 function eventItem(event) {

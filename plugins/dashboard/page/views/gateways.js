@@ -43,7 +43,7 @@ function gatewayTable({ gateways: rows }) {
       { title: "gateway", value: ({ name }) => name, cell: nameCell },
       { title: "address", value: ({ url }) => url },
       { title: "version", value: ({ version }) => version },
-      numberColumn("process", ({ pid }) => pid, String),
+      numberColumn("process id", ({ pid }) => pid, String),
       numberColumn("workers", ({ workers }) => workers, count),
       { title: "started", value: ({ startedAt }) => startedAt, cell: (row) => ago(row.startedAt) },
       {
@@ -98,7 +98,7 @@ function gatewayFacts(status, load) {
   const { requests, connections } = status;
   return facts([
     ["version", version],
-    ["process", pid],
+    ["process id", pid],
     ["running for", duration(uptimeMs)],
     ["memory", `${bytes(memory.rssBytes)} (heap ${bytes(memory.heapBytes)})`],
     ["processor", load && `${percent(load.cpu)} of one core`],
@@ -118,7 +118,9 @@ function gatewayFacts(status, load) {
 
 function workerTable(workers, load) {
   if (!workers)
-    return emptyText("One process does all the work. The setting gateway.workers starts more.");
+    return emptyText(
+      "The gateway runs as a single process. To add worker processes, set gateway.workers.",
+    );
   const loadOf = ({ pid }) => load?.workers[pid];
   return dataTable({
     key: "workers",
@@ -126,7 +128,7 @@ function workerTable(workers, load) {
     empty: "No worker is running.",
     columns: [
       { title: "worker", value: ({ worker }) => worker, cell: ({ worker }) => String(worker) },
-      numberColumn("process", ({ pid }) => pid, String),
+      numberColumn("process id", ({ pid }) => pid, String),
       numberColumn("running for", ({ uptimeMs }) => uptimeMs, duration),
       numberColumn("memory", ({ rssBytes }) => rssBytes, bytes),
       numberColumn("processor", (worker) => loadOf(worker)?.cpu, percent),

@@ -68,17 +68,18 @@ function stateOf(hook) {
       ["version", loaded && ["loaded ", ago(loaded.loadedAt), ` (load no. ${loaded.generation})`]],
       ["priority", String(hook.priority)],
       ["time limit", duration(hook.timeoutMs)],
-      [
-        "if the hook fails",
-        hook.failClosed ? "the hook's events are refused" : "the hook's events pass",
-      ],
+      ["if the hook fails", hook.failClosed ? "the event is refused" : "the event passes"],
       ["directory", hook.dir],
     ]),
     hookButtons(hook),
     h(
       "p",
       {},
-      h("a", { href: href("requests", undefined, { hook: name }) }, "Requests that it ran on"),
+      h(
+        "a",
+        { href: href("requests", undefined, { hook: name }) },
+        "Requests on which this hook ran",
+      ),
     ),
   ];
 }
@@ -117,7 +118,11 @@ function trialForm({ name, events }, declared) {
       "div",
       { class: "row" },
       run,
-      h("span", { class: "hint" }, "The test changes nothing except the hook's own kv data."),
+      h(
+        "span",
+        { class: "hint" },
+        "The test changes nothing except the hook's own stored data (kv).",
+      ),
     ),
     outcome,
   );
@@ -138,7 +143,7 @@ async function tryHook(name, event, text) {
 function outcomeOf({ ok, ms, effects, error, file, line, timedOut, logs, context }) {
   const place = file ? ` (${file.split("/").slice(-2).join("/")}${line ? `:${line}` : ""})` : "";
   return [
-    h("p", {}, badge(ok ? "ok" : "failed"), ` in ${duration(ms)}${timedOut ? ", too late" : ""}`),
+    h("p", {}, badge(ok ? "ok" : "failed"), ` in ${duration(ms)}${timedOut ? ", timed out" : ""}`),
     problem(error && `${error}${place}`),
     effects ? effectsOf(effects, context) : null,
     logs.length > 0 ? linesTable(logs) : null,
@@ -177,7 +182,7 @@ function codeOf({ files, versions }) {
       ? h(
           "p",
           { class: "empty" },
-          "No versions are kept, because bundled hooks change only with the package.",
+          "No versions are stored, because bundled hooks change only with the package.",
         )
       : h(
           "ol",
@@ -193,7 +198,7 @@ const fileOf = (path, content) =>
 /** Shows a version with its changes from the version before. */
 function versionOf({ hash, loadedAt, files }, before) {
   const head = [ago(loadedAt), h("span", { class: "muted small" }, ` ${hash.slice(0, 12)}`)];
-  if (!before) return h("li", {}, head, h("span", { class: "muted" }, " the first"));
+  if (!before) return h("li", {}, head, h("span", { class: "muted" }, " first version"));
   const textIn = (version, path) => version.files.find((file) => file.path === path)?.text ?? "";
   const paths = new Set([...files, ...before.files].map(({ path }) => path));
   const changed = [...paths].filter((path) => textIn({ files }, path) !== textIn(before, path));

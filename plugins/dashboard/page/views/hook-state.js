@@ -18,7 +18,7 @@ const reasonOf = ({ reason }) =>
 
 function problemsOf({ error, shadowedBy, lastError, ignored, warnings, events }) {
   return [
-    error ?? (shadowedBy && `replaced by the one in ${shadowedBy.root}`),
+    error ?? (shadowedBy && `replaced by the hook of the same name in ${shadowedBy.root}`),
     lastError && failureText(lastError),
     ...ignored.map(({ event, message, count: times }) => `${times} × on ${event}: ${message}`),
     ...events.filter(({ known }) => !known).map(unknownEvent),

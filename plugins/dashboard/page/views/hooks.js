@@ -18,7 +18,7 @@ export const hooks = {
           columns: columnsOf(openName),
           rows,
           empty:
-            "There are no hooks. `portico hooks new NAME --event message:received` writes one.",
+            "There are no hooks. `portico hooks new NAME --event message:received` creates one.",
         }),
       action("Scan the disk", "rescan-hooks", rescan),
     ),

@@ -41,7 +41,7 @@ export const keys = {
           rows,
           sort: { column: "name" },
           empty:
-            "There are no client keys yet. A key gives one client access to /v1, within its limits.",
+            "There are no client keys yet. A key gives one client access to /v1, within the limits of the key.",
         }),
       h("button", { type: "button", class: "primary", onclick: createKey }, "Create a key"),
     ),
@@ -69,7 +69,7 @@ function columnsOf(openName) {
   if (openName !== undefined) return columns;
   return [
     ...columns,
-    { title: "models", cell: ({ models }) => models?.join(", ") ?? "all but agents" },
+    { title: "models", cell: ({ models }) => models?.join(", ") ?? "all except agents" },
     { title: "limits", kind: "text", cell: limitsText },
   ];
 }
@@ -84,9 +84,9 @@ function budgetBar({ budget, spentUsd, name }) {
 
 function limitsText({ requestsPerMinute, tokensPerMinute, expiresAt, allowedIps }) {
   const parts = [
-    requestsPerMinute === undefined ? null : `${count(requestsPerMinute)} requests a minute`,
-    tokensPerMinute === undefined ? null : `${count(tokensPerMinute)} tokens a minute`,
-    expiresAt === undefined ? null : `until ${expiresAt}`,
+    requestsPerMinute === undefined ? null : `${count(requestsPerMinute)} requests per minute`,
+    tokensPerMinute === undefined ? null : `${count(tokensPerMinute)} tokens per minute`,
+    expiresAt === undefined ? null : `expires ${expiresAt}`,
     allowedIps === undefined ? null : `from ${allowedIps.join(", ")}`,
   ];
   return parts.filter(Boolean).join(", ") || "none";
@@ -109,13 +109,13 @@ function renderDetail({ key, days, models }) {
     facts([
       ["state", badge(key.state)],
       ["budget", budget === undefined ? "none" : budgetBar(key)],
-      ["models", key.models?.join(", ") ?? "all but agents"],
+      ["models", key.models?.join(", ") ?? "all except agents"],
       ["additional tools for agent turns", key.tools?.join(", ")],
       ["limits", limitsText(key)],
-      ["old secret works until", key.previousUntil && ago(key.previousUntil)],
+      ["old secret valid until", key.previousUntil && ago(key.previousUntil)],
     ]),
     buttonsOf(key),
-    h("h3", {}, "Usage in 30 days"),
+    h("h3", {}, "Usage in the last 30 days"),
     usageOf(days, models),
     h(
       "p",
@@ -168,7 +168,7 @@ async function revokeKey(name) {
   const isConfirmed = await confirmDialog({
     title: `Revoke the key ${name}?`,
     content:
-      "The gateway refuses requests with this key at once. A revoked key cannot be restored.",
+      "From then on, the gateway refuses all requests with this key. A revoked key cannot be restored.",
     confirm: "Revoke",
   });
   if (!isConfirmed) return false;
@@ -183,15 +183,20 @@ const fieldsOf = (key = {}) => [
     label: "Models",
     kind: "lines",
     value: key.models,
-    hint: "One per line; * matches any text. Empty: all models except agents.",
+    hint: "One per line; * matches any text. Leave empty for all models except agents.",
   },
   {
     name: "requestsPerMinute",
-    label: "Requests a minute",
+    label: "Requests per minute",
     kind: "number",
     value: key.requestsPerMinute,
   },
-  { name: "tokensPerMinute", label: "Tokens a minute", kind: "number", value: key.tokensPerMinute },
+  {
+    name: "tokensPerMinute",
+    label: "Tokens per minute",
+    kind: "number",
+    value: key.tokensPerMinute,
+  },
   ...budgetFields(key.budget),
   {
     name: "expiresAt",
@@ -206,7 +211,7 @@ const fieldsOf = (key = {}) => [
     kind: "lines",
     value: key.allowedIps,
     rows: 2,
-    hint: "Addresses or networks such as 10.0.0.0/8, one per line. Empty: any.",
+    hint: "Addresses or networks such as 10.0.0.0/8, one per line. Leave empty to allow every address.",
   },
   {
     name: "tools",
@@ -214,7 +219,7 @@ const fieldsOf = (key = {}) => [
     kind: "lines",
     value: key.tools,
     rows: 2,
-    hint: "Names, one per line.",
+    hint: "The names of the tools, one per line.",
   },
 ];
 
@@ -223,7 +228,7 @@ function createKey() {
     name: "name",
     label: "Name",
     required: true,
-    hint: "Letters, digits, dots, dashes and underscores.",
+    hint: "Letters, digits, dots, hyphens and underscores.",
   };
   openForm({
     title: "Create a client key",
@@ -275,18 +280,18 @@ function rotateKey(name) {
   openForm({
     title: `Give ${name} a new secret`,
     note:
-      "The limits and the usage of the key stay. The old secret keeps working for the time that you choose. " +
-      "This cannot be undone: a secret that has stopped working cannot be restored.",
+      "The key keeps its limits and its usage. The old secret stays valid for the time that you choose. " +
+      "This cannot be undone: a secret that is no longer valid cannot be restored.",
     fields: [
       {
         name: "overlap",
-        label: "The old secret works for",
+        label: "The old secret stays valid for",
         kind: "choice",
         options: [
           { value: "24h", label: "24 hours" },
           { value: "1h", label: "1 hour" },
           { value: "7d", label: "7 days" },
-          { value: "0", label: "not at all" },
+          { value: "0", label: "0 hours: it becomes invalid now" },
         ],
         value: "24h",
       },

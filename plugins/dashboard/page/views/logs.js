@@ -12,7 +12,7 @@ const DRAW_MS = 250;
 const LONGEST_RETRY_MS = 15_000;
 
 const { form } = filters({
-  choices: [["level", "Level and above", ["debug", "info", "warn", "error"]]],
+  choices: [["level", "Minimum level", ["debug", "info", "warn", "error"]]],
   texts: [
     ["text", "Text"],
     ["request", "Request id"],

@@ -29,20 +29,27 @@ function fieldsOf(mapping = {}) {
       name: "secret",
       label: "Signing secret",
       kind: "password",
-      hint: mapping.verify ? "Empty: unchanged." : "The secret that the sender signs with.",
+      hint: mapping.verify
+        ? "Leave empty to keep the current secret."
+        : "The secret with which the sender signs its requests.",
       when: ({ scheme }) => scheme !== "token" && scheme !== "other",
     },
     {
       name: "action",
-      label: "Becomes",
+      label: "Action",
       kind: "choice",
       value: mapping.action ?? "agent",
       options: [
-        { value: "agent", label: "an agent turn" },
-        { value: "wake", label: "an event for the heartbeat" },
+        { value: "agent", label: "start an agent turn" },
+        { value: "wake", label: "queue an event for the heartbeat" },
       ],
     },
-    { name: "model", label: "Model", value: mapping.model, hint: "Empty: agents.defaults.model." },
+    {
+      name: "model",
+      label: "Model",
+      value: mapping.model,
+      hint: "Leave empty for agents.defaults.model.",
+    },
     {
       name: "delivery",
       label: "The result",
@@ -111,13 +118,13 @@ export async function addMapping() {
         name: "name",
         label: "Name",
         required: true,
-        hint: "The name is part of the mapping's address: letters, digits, . _ ~ and -.",
+        hint: "The name becomes part of the mapping's address. It may contain letters, digits, . _ ~ and -.",
       },
       {
         name: "from",
         label: "From a received request",
         kind: "choice",
-        options: [{ value: "", label: "none: catch one later" }, ...requests],
+        options: [{ value: "", label: "none (catch a request later)" }, ...requests],
       },
       ...fieldsOf(),
     ],

@@ -61,7 +61,7 @@ class MappingPage {
         formRow({
           label: "Match",
           control: this.match,
-          hint: "A JSON object of paths, each with the value that the request must have there. Empty: only requests to the mapping's own address match.",
+          hint: "A JSON object. Each key is a path in the request, and its value is what the request must have at that path. If this is empty, only requests to the mapping's own address match.",
         }),
         formRow({
           label: "Message",
@@ -71,7 +71,7 @@ class MappingPage {
         formRow({
           label: "Session",
           control: this.session,
-          hint: "The name may be a template. Empty: a separate session for each request.",
+          hint: "The session's name, which may be a template. Leave empty for a separate session for each request.",
         }),
         h("div", { class: "row" }, save),
       ),
@@ -84,8 +84,8 @@ class MappingPage {
     return h(
       "div",
       { class: "row" },
-      action("Catch the next request", "catch", () => this.catchNext(false)),
-      action("Catch any request", "catch-any", () => this.catchNext(true)),
+      action("Catch the next matching request", "catch", () => this.catchNext(false)),
+      action("Catch the next request, matching or not", "catch-any", () => this.catchNext(true)),
     );
   }
 
@@ -98,12 +98,12 @@ class MappingPage {
         id: "mapping-delivery",
         onchange: () => select.value && void this.useDelivery(select.value),
       },
-      h("option", { value: "" }, "choose one"),
+      h("option", { value: "" }, "choose a request"),
       deliveries.map(({ id, source, at, outcome }) =>
         h("option", { value: id }, `${exactTime(at)}: ${source}, ${outcome}`),
       ),
     );
-    const label = h("label", { for: "mapping-delivery" }, "Or a received request");
+    const label = h("label", { for: "mapping-delivery" }, "Or use a received request");
     return h("div", { class: "row" }, label, select);
   }
 
@@ -174,7 +174,7 @@ class MappingPage {
 
   showSample(captured) {
     if (!captured) {
-      const text = "There is no sample yet. Catch the next request to choose its values here.";
+      const text = "There is no sample yet. Catch a request to choose from its values here.";
       this.outcome.replaceChildren(
         h("p", { class: "empty" }, "Catch or choose a sample to see the preview."),
       );
@@ -197,7 +197,7 @@ class MappingPage {
     const captured = await post(path);
     this.request = undefined;
     this.showSample(captured);
-    return "Caught";
+    return "The request was caught";
   }
 }
 
@@ -237,7 +237,7 @@ const memberPath = (path, name) =>
 
 function outcomeOf({ outcome, session, task, text, missing, nearest }) {
   if (outcome === "skipped") {
-    const reason = "Skipped: the sample does not match, or a transform drops it.";
+    const reason = "Skipped: the sample does not match, or a transform discards it.";
     return [h("p", { class: "notice" }, reason)];
   }
   const hint = (path) => (nearest[path] ? `: did you mean {${nearest[path]}}?` : "");
@@ -245,7 +245,12 @@ function outcomeOf({ outcome, session, task, text, missing, nearest }) {
     ...missing.map((path) => problem(`No value for ${path}${hint(path)}`)),
     session && h("p", {}, `In the session ${session}`),
     task && h("pre", { tabindex: "0" }, task),
-    text && h("p", { class: "muted small" }, "With, as data from outside:"),
+    text &&
+      h(
+        "p",
+        { class: "muted small" },
+        "Followed by the request's content, marked as untrusted data:",
+      ),
     text && h("pre", { tabindex: "0" }, text),
   ].filter(Boolean);
 }

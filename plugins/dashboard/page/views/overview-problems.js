@@ -24,7 +24,7 @@ const REMEDIES = {
   gateway: [
     "configuration",
     "Configuration",
-    "Change the settings of `gateway`, or restart it.",
+    "Change the settings of `gateway`, or restart the gateway.",
     "gateway",
   ],
   hooks: ["hooks", "Hooks", "Correct the event names in the hook."],
@@ -35,19 +35,19 @@ const REMEDIES = {
   ],
   polls: ["polls", "Polls", "Read the error of the last run, correct the poll, and run it again."],
   store: ["gateways", "Gateways", "Run `portico store check` and follow its advice."],
-  turns: ["turns", "Turns", "Read the turn's error, then try it again."],
+  turns: ["turns", "Turns", "Read the turn's error, then try the turn again."],
 };
-const OTHER = ["logs", "Logs", "Read the log lines from this time."];
+const OTHER = ["logs", "Logs", "Look for related lines in the log."];
 
 export function problemsSection(status) {
-  return section("What is wrong", status, (value) => {
+  return section("Problems", status, (value) => {
     const problems = problemsOf(value);
     if (problems.length === 0)
       return h(
         "p",
         {},
         badge("ok"),
-        withCode(" Nothing is wrong. `portico status` reports the same."),
+        withCode(" There are no problems. `portico status` shows the same list."),
       );
     return h("ul", { class: "problems" }, problems.map(problemItem));
   });
@@ -68,7 +68,7 @@ function problemsOf({ config, notReady, hooks, plugins, notices }) {
     ...notReady.map(({ name, error }) => ({
       subject: `${name} is not ready:`,
       text: error,
-      remedy: ["plugins", "Plugins", "Correct its settings, or reload the plugin."],
+      remedy: ["plugins", "Plugins", "Correct the plugin's settings, or reload the plugin."],
     })),
     ...extensionProblems("Hook", "hooks", hooks),
     ...extensionProblems("Plugin", "plugins", plugins),
@@ -83,7 +83,11 @@ function problemsOf({ config, notReady, hooks, plugins, notices }) {
 function configurationProblems({ problem }) {
   if (!problem) return [];
   const line = problem.line ? ` (line ${problem.line})` : "";
-  const remedy = ["configuration", "Configuration", "Correct the file; it is read again at once."];
+  const remedy = [
+    "configuration",
+    "Configuration",
+    "Correct the file; the gateway reads it again as soon as you save it.",
+  ];
   const subject = "The changed configuration is not active:";
   return [{ subject, text: `${problem.message ?? problem}${line}`, remedy }];
 }

@@ -32,8 +32,11 @@ export function todaySection({ today, yesterday }) {
         figure("Requests", total, before, ({ requests }) => requests, count),
         figure("Errors", total, before, ({ errors }) => errors, count),
         costFigure(total, before),
-        timeFigure("Median time", total, before, ["p50Ms", "p95Ms"]),
-        timeFigure("Median first byte", total, before, ["firstByteP50Ms", "firstByteP95Ms"]),
+        timeFigure("Median duration", total, before, ["p50Ms", "p95Ms"]),
+        timeFigure("Median time to first byte", total, before, [
+          "firstByteP50Ms",
+          "firstByteP95Ms",
+        ]),
       ),
     h("span", { class: "muted small" }, comparisonText(yesterday, before)),
   );
@@ -44,17 +47,17 @@ const totalWithRequests = (total) => (total?.requests > 0 ? total : undefined);
 
 /** Says with what all figures are compared. */
 function comparisonText({ value, error }, before) {
-  if (error) return "Yesterday is not known";
+  if (error) return "Yesterday's figures could not be loaded";
   const time = new Date(value.to).toLocaleTimeString(undefined, { timeStyle: "short" });
-  if (before) return `Compared with yesterday until ${time}`;
-  return `There were no requests yesterday until ${time}`;
+  if (before) return `Compared with yesterday up to ${time}`;
+  return `There were no requests yesterday up to ${time}`;
 }
 
 /** Shows the cost. It is a lower bound if the price of some requests is unknown. */
 function costFigure(today, yesterday) {
   const cost = figure("Cost", today, yesterday, ({ costUsd }) => costUsd, dollars);
   const isPartial = today.costUsd !== null && today.unpriced > 0;
-  if (isPartial) cost.append(h("dd", { class: "small" }, "or more: unknown prices"));
+  if (isPartial) cost.append(h("dd", { class: "small" }, "or more, since some prices are unknown"));
   return cost;
 }
 

@@ -62,13 +62,13 @@ function health(status, store) {
     ["hooks", activeOf(status.hooks)],
     ["plugins", activeOf(status.plugins)],
     ["store", storeText(store)],
-    ["queued work", count(queuedWork(store.value))],
+    ["queued items", count(queuedWork(store.value))],
   ]);
 }
 
 function storeText({ value }) {
   if (value === undefined) return "not available";
-  const state = value.ok ? "sound" : (value.problem ?? "damaged");
+  const state = value.ok ? "ok" : (value.problem ?? "damaged");
   return `${state}, ${bytes(value.bytes ?? 0)}`;
 }
 

@@ -49,7 +49,7 @@ async function rescan() {
   return `${count(all.length)} plugins`;
 }
 
-const GROUPS = ["Failing", "Surfaces", "Providers", "Internals"];
+const GROUPS = ["Failing", "Features", "Providers", "Internals"];
 /** Plugins that only other plugins and the owner's commands use. */
 const INTERNALS = new Set([
   "audit",
@@ -71,7 +71,7 @@ function groupOf({ name, error, effects = [] }) {
   const adds = (kind) => effects.some((effect) => effect.startsWith(`${kind} `));
   return name.startsWith("provider-") || (adds("provider") && !adds("route"))
     ? "Providers"
-    : "Surfaces";
+    : "Features";
 }
 
 function columnsOf(openName) {
@@ -86,7 +86,7 @@ function columnsOf(openName) {
   const state = { title: "state", value: ({ state }) => state, cell: stateOf };
   if (openName !== undefined) return [plugin, state];
   const purpose = {
-    title: "what it does",
+    title: "purpose",
     kind: "text",
     cell: ({ description }) => h("div", { class: "small brief" }, withCode(description ?? "")),
   };
@@ -111,7 +111,7 @@ function renderDetail(plugin) {
     buttonsOf(plugin),
     h("h3", {}, "What the plugin adds"),
     effects.length === 0
-      ? h("p", { class: "empty" }, "Nothing at the moment.")
+      ? h("p", { class: "empty" }, "The plugin adds nothing at the moment.")
       : h(
           "ul",
           { class: "names" },

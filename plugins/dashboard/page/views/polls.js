@@ -27,7 +27,7 @@ export const polls = schedulePage({
   details: ({ source, payload }) => [
     ["watches", placeOf({ source })],
     ["items", source.items],
-    ["key of an item", source.key],
+    ["item key", source.key],
     ["selector", source.selector],
     ["session", payload?.session],
   ],
@@ -51,11 +51,11 @@ function editPoll(poll) {
       },
       ...payloadFields(
         poll?.payload ?? { kind: "systemEvent", text: "New: {item.title} {item.url}" },
-        "With {item.title}, {item.url}, {item.text}, {diff}, {count}, {name}.",
+        "The text may contain {item.title}, {item.url}, {item.text}, {diff}, {count} and {name}.",
       ),
       {
         name: "fireOnFirst",
-        label: "Also report the items of the first check",
+        label: "Also report the items that the first check finds",
         kind: "flag",
         value: poll?.fireOnFirst,
       },
@@ -104,12 +104,12 @@ function sourceFields(source = { kind: "feed" }) {
       name: "path",
       label: "Path",
       value: source.path,
-      hint: "Inside the workspace or one of polls.roots.",
+      hint: "A path in the workspace or in one of the directories of polls.roots.",
       when: isOf("file"),
     },
     {
       name: "items",
-      label: "Where to find the list",
+      label: "Where the list is in the JSON",
       value: source.items,
       placeholder: "data.items",
       when: isOf("json"),
@@ -125,7 +125,7 @@ function sourceFields(source = { kind: "feed" }) {
       name: "selector",
       label: "CSS selector",
       value: source.selector,
-      hint: "Empty: the whole page.",
+      hint: "Leave empty to watch the complete page.",
       when: isOf("html"),
     },
     {
@@ -194,9 +194,9 @@ function outcomeOf({
       ["listed", listed === undefined ? null : count(listed)],
       ["HTTP", httpStatus],
     ]),
-    h("h3", {}, "The poll would send"),
+    h("h3", {}, "What the poll would send"),
     wouldSend === null
-      ? problem("Nothing, because the check found no item.")
+      ? problem("The poll would send nothing, because the check found no item.")
       : h("pre", { tabindex: "0" }, textOf(wouldSend)),
     diff ? [h("h3", {}, "What changed"), h("pre", { tabindex: "0" }, diff)] : null,
     sample.length > 0 ? [h("h3", {}, "Items"), h("pre", { tabindex: "0" }, textOf(sample))] : null,

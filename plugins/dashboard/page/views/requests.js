@@ -52,7 +52,7 @@ export const requests = {
   render({ value, error }, id, query) {
     if (error) return h("section", {}, notice(error));
     const empty = requestFilters.names.some((name) => query.get(name))
-      ? "No kept request matches these filters."
+      ? "No recorded request matches these filters."
       : "No request has reached a model since the gateway started.";
     return h(
       "section",
@@ -129,7 +129,7 @@ function renderDetail(entry) {
       : h(
           "details",
           { "data-key": "curl" },
-          h("summary", {}, "Send it again with curl"),
+          h("summary", {}, "Send this request again with curl"),
           h("pre", {}, entry.curl),
         ),
     Object.keys(entry.headers).length === 0
@@ -137,7 +137,7 @@ function renderDetail(entry) {
       : h(
           "details",
           { "data-key": "headers" },
-          h("summary", {}, "Headers of the response"),
+          h("summary", {}, "Response headers"),
           h("pre", {}, headerLines(entry.headers)),
         ),
   ];
@@ -164,7 +164,7 @@ function summaryOf(entry) {
     ["cached tokens", entry.cachedTokens],
     ["cost", costUsd === undefined ? undefined : dollars(costUsd)],
     ["tags", entry.tags?.join(", ")],
-    ["limit that refused the request", entry.error?.limit],
+    ["exceeded limit", entry.error?.limit],
   ]);
 }
 

@@ -28,7 +28,7 @@ const FIRST_RUNS = 50;
 /**
  * Creates a page of schedules. Of `kind`, `list(value)` returns the entries, `stateOf(state)` returns `{ nextAt, lastAt }`,
  * `summary(entry)` returns a line of text, `details(entry)` returns rows of facts, and `edit(entry)` opens the form of an
- * entry, or of a new one withoutUndefined `entry`.
+ * entry, or of a new one without `entry`.
  */
 export function schedulePage(kind) {
   const { id, title, root } = kind;
@@ -146,7 +146,7 @@ function runButtons(kind, pathOf, entry) {
 
 const isConfigured = ({ source, origin }) => (origin ?? source) === "config";
 
-/** Returns the members of an entry that readers can change, withoutUndefined those that its runs change. */
+/** Returns the members of an entry that readers can change, without those that its runs change. */
 const definitionOf = ({ state: _, nextDates: _dates, updatedAt: _at, ...definition }) =>
   JSON.stringify(definition);
 
@@ -192,14 +192,14 @@ function renderDetail(kind, pathOf, { entry, runs }) {
       : h(
           "p",
           { class: "hint" },
-          "It is defined in the ",
+          `This ${kind.noun} is defined in the `,
           h("a", { href: href("configuration", kind.id) }, "configuration"),
           ". Change it there.",
         ),
-    h("h3", {}, "What happens"),
+    h("h3", {}, "Task"),
     h("pre", {}, kind.task(entry)),
     nextDates.length > 0
-      ? [h("h3", {}, "Next dates"), dateList(nextDates, entry.schedule?.tz)]
+      ? [h("h3", {}, "Next run times"), dateList(nextDates, entry.schedule?.tz)]
       : null,
     h("h3", {}, "Runs"),
     runList(runs),
@@ -215,7 +215,7 @@ export function dateList(dates, timeZone) {
   const time = { hour: "numeric", minute: "2-digit", timeZone };
   const text = (date) => new Date(date).toLocaleString(undefined, { ...format, ...time });
   return [
-    timeZone ? h("p", { class: "hint" }, `In the time zone ${timeZone}.`) : null,
+    timeZone ? h("p", { class: "hint" }, `The times are in the time zone ${timeZone}.`) : null,
     h(
       "ul",
       { class: "plain" },
@@ -227,7 +227,7 @@ export function dateList(dates, timeZone) {
 async function remove(kind, path, name) {
   const isConfirmed = await confirmDialog({
     title: `Delete the ${kind.noun} ${name}?`,
-    content: "Its run history is deleted, too.",
+    content: `This also deletes the run history of the ${kind.noun}.`,
     confirm: "Delete",
   });
   if (!isConfirmed) return false;
@@ -270,13 +270,13 @@ function runItem({ id, startedAt, status, durationMs, trigger, turnId, ...run })
 export const payloadFields = (payload = { kind: "agentTurn" }, hint) => [
   {
     name: "does",
-    label: "What happens",
+    label: "Action",
     kind: "choice",
     value: payload.kind,
     options: [
-      { value: "agentTurn", label: "starts an agent turn" },
-      { value: "systemEvent", label: "queues an event for the heartbeat" },
-      { value: "hook", label: "emits an event for hooks" },
+      { value: "agentTurn", label: "start an agent turn" },
+      { value: "systemEvent", label: "queue an event for the heartbeat" },
+      { value: "hook", label: "emit an event for hooks" },
     ],
   },
   {
@@ -305,7 +305,7 @@ export const payloadFields = (payload = { kind: "agentTurn" }, hint) => [
     name: "model",
     label: "Model",
     value: payload.model,
-    hint: "Empty: agents.defaults.model.",
+    hint: "Leave empty for agents.defaults.model.",
     when: ({ does }) => does === "agentTurn",
   },
   {

@@ -50,18 +50,22 @@ function columnsOf(openId) {
       value: ({ id }) => id,
       cell: ({ id }) => entryLink("sessions", id, idText(id), { isCurrent: id === openId }),
     },
-    { title: "used", value: ({ updatedAt }) => updatedAt, cell: ({ updatedAt }) => ago(updatedAt) },
+    {
+      title: "last used",
+      value: ({ updatedAt }) => updatedAt,
+      cell: ({ updatedAt }) => ago(updatedAt),
+    },
   ];
   if (openId !== undefined) return columns;
   return [
     columns[0],
     {
-      title: "from",
+      title: "source",
       value: ({ source }) => source,
       kind: "word",
     },
     {
-      title: "for",
+      title: "principal",
       value: ({ principal }) => principal,
       cell: ({ principal }) => idText(principal ?? "–"),
     },
@@ -75,8 +79,8 @@ function renderDetail(session, id) {
   return [
     facts([
       ["messages", count(session.messageCount ?? messages.length)],
-      ["since", createdAt && ago(createdAt)],
-      ["for", principal],
+      ["created", createdAt && ago(createdAt)],
+      ["principal", principal],
       ["agent", agent],
     ]),
     h(
@@ -98,7 +102,7 @@ function renderDetail(session, id) {
 async function remove(id) {
   const isConfirmed = await confirmDialog({
     title: `Delete the session ${id}?`,
-    content: "This deletes all its messages permanently.",
+    content: "This permanently deletes the session with all its messages.",
     confirm: "Delete",
   });
   if (!isConfirmed) return false;

@@ -54,7 +54,7 @@ export const turns = {
       ],
       h("button", { type: "button", class: "primary", onclick: startTurn }, "Start a turn"),
     ),
-    section("Queued events", beat, heartbeat, action("Heartbeat now", "beat", beatNow)),
+    section("Queued events", beat, heartbeat, action("Run the heartbeat now", "beat", beatNow)),
   ],
   detail: {
     everyMs: 1000,
@@ -68,7 +68,7 @@ function waitingCalls(rows) {
   const calls = rows.flatMap((turn) => turn.waitingCalls.map((call) => ({ turn, call })));
   if (calls.length === 0)
     return emptyText(
-      "No tool call is waiting for you. The setting agents.defaults.tools.confirm says which calls need approval.",
+      "No tool call is waiting for you. The setting agents.defaults.tools.confirm determines which calls need your approval.",
     );
   return h("ul", { class: "timeline" }, calls.map(waitingCall));
 }
@@ -83,7 +83,7 @@ function waitingCall({ turn, call }) {
     "li",
     {},
     h("strong", {}, call.tool),
-    ` in ${turn.sessionId} for ${turn.principal}, until `,
+    ` in session ${turn.sessionId} for ${turn.principal}, expires `,
     ago(call.until),
     h("pre", {}, call.arguments),
     h(
@@ -123,9 +123,9 @@ function columnsOf(openId) {
   if (openId !== undefined) return columns;
   return [
     ...columns,
-    { title: "from", kind: "word", value: ({ source }) => source },
+    { title: "source", kind: "word", value: ({ source }) => source },
     {
-      title: "for",
+      title: "principal",
       value: ({ principal }) => principal,
       cell: ({ principal }) => idText(principal),
     },
@@ -156,7 +156,7 @@ function renderDetail(turn) {
     turn.result
       ? [h("h3", {}, "Result"), h("div", { class: "message" }, markdown(turn.result))]
       : null,
-    h("p", {}, h("a", { href: href("sessions", sessionId) }, "The whole session")),
+    h("p", {}, h("a", { href: href("sessions", sessionId) }, "The complete session")),
     h("p", { class: "muted small" }, turnId),
   ];
 }
@@ -165,8 +165,8 @@ function factsOf(turn) {
   const { usage, cost, retryAt, attempts } = turn;
   return [
     ["state", badge(turn.state)],
-    ["from", turn.source],
-    ["for", turn.principal],
+    ["source", turn.source],
+    ["principal", turn.principal],
     ["model", turn.model],
     ["created", ago(turn.createdAt)],
     ["took", tookMs(turn) === undefined ? null : duration(tookMs(turn))],
@@ -196,7 +196,9 @@ function stepsOf({ trace, omittedSteps = 0, state }) {
 
 function timelineOf(trace, omittedSteps, key) {
   return [
-    omittedSteps > 0 ? emptyText(`Earlier steps that are not kept: ${count(omittedSteps)}`) : null,
+    omittedSteps > 0
+      ? emptyText(`Earlier steps that were not stored: ${count(omittedSteps)}`)
+      : null,
     h(
       "ol",
       { class: "timeline" },
@@ -222,7 +224,9 @@ function stepOf(step, number, key) {
       : h("a", { class: "small", href: href("requests", requestId) }, "request"),
     h("div", { class: "muted small" }, amounts.filter(Boolean).join(", ")),
     problem(error),
-    omittedCalls > 0 ? emptyText(`Earlier calls that are not kept: ${count(omittedCalls)}`) : null,
+    omittedCalls > 0
+      ? emptyText(`Earlier calls that were not stored: ${count(omittedCalls)}`)
+      : null,
     calls.map((call, index) => callOf(call, `${key}-${number}-${omittedCalls + index}`)),
   );
 }
@@ -278,7 +282,7 @@ function startTurn() {
     fields: [
       { name: "message", label: "Task for the agent", kind: "long", rows: 5, required: true },
       { name: "session", label: "Session", value: "main" },
-      { name: "model", label: "Model", hint: "Empty: agents.defaults.model." },
+      { name: "model", label: "Model", hint: "Leave empty for agents.defaults.model." },
     ],
     save: "Start",
     async submit(values) {
@@ -291,12 +295,12 @@ function startTurn() {
 function heartbeat({ nextAt, queued, events: waiting }) {
   const when = nextAt ? [", ", ago(nextAt)] : " (the heartbeat is off)";
   return [
-    h("p", {}, `${count(queued)} for the next heartbeat`, when, "."),
+    h("p", {}, `${count(queued)} queued for the next heartbeat`, when, "."),
     table(
       [
         ["event", ({ eventId }) => idText(eventId)],
         ["text", ({ text }) => shortened(String(text ?? ""), 300)],
-        ["came", ({ createdAt }) => ago(createdAt)],
+        ["queued", ({ createdAt }) => ago(createdAt)],
       ],
       waiting,
       "No event is waiting.",
@@ -306,5 +310,5 @@ function heartbeat({ nextAt, queued, events: waiting }) {
 
 async function beatNow() {
   const { turnId } = await post("/heartbeat");
-  return turnId === undefined ? "There was nothing to do" : `The turn ${turnId} has begun`;
+  return turnId === undefined ? "There was nothing to do" : `The turn ${turnId} has started`;
 }

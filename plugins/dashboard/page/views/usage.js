@@ -194,11 +194,11 @@ function totals(total) {
     ["requests", count(total.requests)],
     ["errors", `${count(total.errors)}${shareOf(total.errors, total.requests)}`],
     ["prompt tokens", count(total.promptTokens)],
-    ["of which cached", count(total.cachedTokens)],
+    ["cached prompt tokens", count(total.cachedTokens)],
     ["response tokens", count(total.completionTokens)],
     ["cost", costText(total)],
     ["time, p50 and p95", timesText(total.p50Ms, total.p95Ms)],
-    ["first byte, p50 and p95", timesText(total.firstByteP50Ms, total.firstByteP95Ms)],
+    ["time to first byte, p50 and p95", timesText(total.firstByteP50Ms, total.firstByteP95Ms)],
   ]);
 }
 

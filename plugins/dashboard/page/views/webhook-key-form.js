@@ -13,7 +13,7 @@ export async function turnOn() {
   const { version } = await readConfig();
   openForm({
     title: "Turn webhooks on",
-    note: "Anyone who calls with this token acts for the owner. Named keys and mappings can do less.",
+    note: "Anyone who has this token can act on behalf of the owner. Named keys and mappings allow less.",
     fields: [
       tokenField(
         randomToken(),
@@ -42,7 +42,7 @@ const fieldsOf = ({ paths, sessions, models, rateLimit } = {}) => [
     label: "May call",
     kind: "lines",
     value: paths,
-    hint: "wake, agent, names of mappings, / or patterns such as ci-*, one per line. Empty: everything.",
+    hint: "One per line: wake, agent, the name of a mapping, a pattern such as ci-*, or / for the prefix itself. Leave empty for everything.",
   },
   {
     name: "sessions",
@@ -54,10 +54,10 @@ const fieldsOf = ({ paths, sessions, models, rateLimit } = {}) => [
   { name: "models", label: "Models that the key may use", kind: "lines", rows: 2, value: models },
   {
     name: "maxRequests",
-    label: "Requests",
+    label: "Requests per period",
     kind: "number",
     value: rateLimit?.maxRequests,
-    hint: "Empty: the common limit for all keys.",
+    hint: "Leave empty for the default limit.",
   },
   {
     name: "seconds",
@@ -104,7 +104,7 @@ export async function editWebhookKey(name) {
   const key = written.webhooks?.keys?.[name] ?? {};
   openForm({
     title: `Edit the key ${name}`,
-    fields: [tokenField(undefined, "Empty: unchanged."), ...fieldsOf(key)],
+    fields: [tokenField(undefined, "Leave empty to keep the current token."), ...fieldsOf(key)],
     save: "Review",
     async submit(values) {
       const { token, ...members } = keyOf(values);

@@ -58,7 +58,7 @@ function endpoints({ enabled, warning, endpoints: fixed, rateLimit }) {
     h(
       "p",
       { class: "muted small" },
-      `At most ${maxRequests} requests in ${windowMs / 1000} s for each token.`,
+      `Each token may send at most ${maxRequests} requests in ${windowMs / 1000} s.`,
     ),
     h("p", {}, h("a", { href: href("deliveries") }, "Received deliveries")),
   ];
@@ -77,7 +77,8 @@ function mappingTable({ mappings, refused = {}, path }, written) {
     key: "mappings",
     columns: mappingColumns,
     rows,
-    empty: "There are no mappings yet. A mapping starts a turn for each request of one sender.",
+    empty:
+      "There are no mappings yet. A mapping turns each request of a sender into an agent turn or an event.",
   });
 }
 
@@ -94,12 +95,12 @@ const mappingColumns = [
   },
   { title: "credential", cell: ({ active }) => active?.credential ?? "–" },
   {
-    title: "becomes",
+    title: "action",
     cell: ({ config: { action, session } }) =>
       action === "wake"
-        ? "an event for the heartbeat"
+        ? "queues an event for the heartbeat"
         : [
-            "a turn",
+            "starts a turn",
             h("div", { class: "muted small" }, session ? `in ${session}` : "in a separate session"),
           ],
   },
@@ -126,7 +127,7 @@ function keyTable(keys) {
     key: "webhook-keys",
     columns: keyColumns,
     rows: Object.entries(keys).map(([name, key]) => ({ name, ...key })),
-    empty: "There are no named keys. Each sender can have one, with its own limit and paths.",
+    empty: "There are no named keys. Each sender can have a key with its own limit and paths.",
   });
 }
 
@@ -136,7 +137,9 @@ const keyColumns = [
   {
     title: "limit",
     cell: ({ rateLimit }) =>
-      rateLimit ? `${rateLimit.maxRequests} in ${rateLimit.windowMs / 1000} s` : "the common limit",
+      rateLimit
+        ? `${rateLimit.maxRequests} in ${rateLimit.windowMs / 1000} s`
+        : "the default limit",
   },
   { title: "sessions", cell: ({ name, sessions }) => sessions?.join(", ") ?? `webhook:${name}:*` },
   {

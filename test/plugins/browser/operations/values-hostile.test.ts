@@ -199,13 +199,13 @@ test("no message holds terminal codes, whatever the caller named; a function tha
     await browser.post("/response/body", { url: "\u001b[31mred", timeoutMs: 50 }),
     504,
     "timeout",
-    "response of red",
+    "response from red",
   );
   failed(
     await browser.act("wait", { fn: "false", timeoutMs: 120 }),
     504,
     "timeout",
-    "120 ms for fn",
+    "timed out after 120 ms",
   );
 });
 

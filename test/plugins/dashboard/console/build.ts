@@ -99,7 +99,7 @@ export const buildPages: PageRow[] = [
       const { jobs } = await gateway.json("GET", "/cron/jobs");
       return `cron/${jobs.find(({ name }: { name: string }) => name === "tea time").id}`;
     },
-    shows: (page) => page.locator(".detail").getByRole("heading", { name: "Next dates" }),
+    shows: (page) => page.locator(".detail").getByRole("heading", { name: "Next run times" }),
     async change({ page }) {
       await page.locator(".detail").getByRole("button", { name: "Run now: tea time" }).click();
       await page.getByText("tea time: run now done").waitFor();
@@ -142,7 +142,7 @@ async function addAndChangeAJob({ page }: Visitor, { gateway }: Setting): Promis
   await form.getByText("At 07:30, only on Monday").waitFor();
   await form.getByLabel("Message").fill("Summarise the night");
   await form.getByRole("button", { name: "Save" }).click();
-  await page.locator(".detail").getByRole("heading", { name: "Next dates" }).waitFor();
+  await page.locator(".detail").getByRole("heading", { name: "Next run times" }).waitFor();
   await page.locator(".detail").getByRole("button", { name: "Edit" }).click();
   await form.getByLabel("Message").fill("Summarise the weekend");
   await form.getByRole("button", { name: "Save" }).click();

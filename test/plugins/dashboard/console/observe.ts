@@ -9,7 +9,7 @@ export const observePages: PageRow[] = [
   {
     title: "Overview",
     path: "overview",
-    shows: (page) => page.getByRole("heading", { name: "What is wrong" }),
+    shows: (page) => page.getByRole("heading", { name: "Problems" }),
     async change({ page }) {
       const requests = page.locator(".figures > div").filter({ hasText: "Requests" });
       await requests.getByText("3", { exact: true }).waitFor();
@@ -95,7 +95,7 @@ async function seeAnEvent({ page }: Visitor, { gateway }: Setting): Promise<void
 /** Filters by level and text, follows a new line, and holds the list while it is paused. */
 async function filterAndPause({ page }: Visitor, { gateway }: Setting): Promise<void> {
   const lines = page.locator(".log-lines li");
-  await page.getByLabel("Level and above").selectOption("warn");
+  await page.getByLabel("Minimum level").selectOption("warn");
   await until("only warnings and errors", async () => {
     const levels = await lines.locator(".badge").allTextContents();
     return levels.length > 0 && !levels.includes("info");
@@ -103,7 +103,7 @@ async function filterAndPause({ page }: Visitor, { gateway }: Setting): Promise<
   await page.getByLabel("Text").fill("no such line");
   await page.getByText("No log line matches yet.").waitFor();
   await page.getByLabel("Text").fill("nowhere");
-  await page.getByLabel("Level and above").selectOption("");
+  await page.getByLabel("Minimum level").selectOption("");
   await page.getByText("live", { exact: true }).waitFor();
   await gateway.request("GET", "/nowhere-1");
   await page

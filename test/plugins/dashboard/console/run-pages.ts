@@ -16,7 +16,8 @@ export const runPages: PageRow[] = [
   {
     title: "One channel",
     path: "channels/away",
-    shows: (page) => page.locator(".detail").getByRole("heading", { name: "Models in 24 hours" }),
+    shows: (page) =>
+      page.locator(".detail").getByRole("heading", { name: "Models in the last 24 hours" }),
     change: changeAChannelInTwoBrowsers,
   },
   {
@@ -28,7 +29,8 @@ export const runPages: PageRow[] = [
   {
     title: "One key",
     path: "keys/laptop",
-    shows: (page) => page.locator(".detail").getByRole("heading", { name: "Usage in 30 days" }),
+    shows: (page) =>
+      page.locator(".detail").getByRole("heading", { name: "Usage in the last 30 days" }),
     change: rotateAndRevoke,
   },
   {
@@ -128,7 +130,7 @@ async function changeAChannelInTwoBrowsers(visitor: Visitor, setting: Setting): 
   await dialogs[0]!.getByRole("button", { name: "Save" }).click();
   await visitor.page.getByText(/^Saved: channels\.away\.priority/).waitFor();
   await dialogs[1]!.getByRole("button", { name: "Save" }).click();
-  await dialogs[1]!.getByRole("button", { name: "Review my changes on top of it" }).click();
+  await dialogs[1]!.getByRole("button", { name: "Review my changes on top of these" }).click();
   await dialogs[1]!.getByRole("button", { name: "Save" }).click();
   await other.page.getByText(/^Saved: channels\.away\.weight/).waitFor();
   const away = async () =>
@@ -159,9 +161,9 @@ async function createAndChangeAKey({ page }: Visitor, { gateway }: Setting): Pro
   );
   await page.getByRole("link", { name: "laptop" }).click();
   await page.getByRole("button", { name: "Edit", exact: true }).click();
-  await form.getByLabel("Requests a minute").fill("30");
+  await form.getByLabel("Requests per minute").fill("30");
   await form.getByRole("button", { name: "Save" }).click();
-  await page.locator(".detail").getByText("30 requests a minute").waitFor();
+  await page.locator(".detail").getByText("30 requests per minute").waitFor();
   const { requestsPerMinute, budget } = await gateway.json("GET", "/keys/laptop");
   assert.equal([requestsPerMinute, budget], [30, { usd: 5, per: "month" }]);
   await page.getByRole("button", { name: "Undo" }).click();
@@ -175,7 +177,7 @@ async function rotateAndRevoke({ page }: Visitor, { gateway }: Setting): Promise
   await page.getByRole("dialog").getByRole("button", { name: "Rotate" }).click();
   const secret = page.getByRole("dialog", { name: "The secret of laptop" });
   await secret.getByRole("button", { name: "Done" }).click();
-  await page.locator(".detail").getByText("old secret works until").waitFor();
+  await page.locator(".detail").getByText("old secret valid until").waitFor();
   await page.getByRole("button", { name: "Revoke" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
   assert.is((await gateway.json("GET", "/keys")).keys.length, 1, "nothing happens without a yes");
@@ -200,8 +202,8 @@ async function saveTwiceAtOnce(visitor: Visitor, setting: Setting): Promise<void
   await first!.click();
   await visitor.page.getByText(/^Saved: /).waitFor();
   await second!.click();
-  await dialogs[1]!.getByText("Nothing was saved. Your own changes are kept.").waitFor();
-  await dialogs[1]!.getByRole("button", { name: "Review my changes on top of it" }).click();
+  await dialogs[1]!.getByText("Nothing was saved. You still have your own changes.").waitFor();
+  await dialogs[1]!.getByRole("button", { name: "Review my changes on top of these" }).click();
   await second!.click();
   await other.page.getByText(/^Saved: /).waitFor();
   assert.is(stored().agents.defaults.maxSteps, 11);
