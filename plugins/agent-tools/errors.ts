@@ -75,7 +75,7 @@ export const errors = PorticoError.table({
   sendFromSent: {
     ...INVALID,
     message:
-      "Another session started this turn and reads its response here. Respond instead of sending a message to it.",
+      "Another session started this turn and reads the response from it. Respond here instead of sending that session a message.",
   },
 
   // web

@@ -30,7 +30,7 @@ const parameters = Type.Object({
   note: Type.Optional(
     Type.String({
       pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$",
-      expected: "letters, digits, dashes and underscores, at most 100",
+      expected: "at most 100 letters, digits, dashes and underscores",
       description:
         "For append: the note in memory/ for the text, such as 2026-11-22 or travel (default: MEMORY.md)",
     }),

@@ -6,12 +6,12 @@ export const WebConfig = Type.Object(
     allowPrivateNetwork: Type.Boolean({
       default: false,
       description:
-        "Whether pages on private networks may be fetched too. A sandboxed session never fetches them.",
+        "Whether pages on private networks may be fetched too. A sandboxed session never fetches such pages.",
     }),
     allowedHostnames: Type.Array(Type.String(), {
       default: [],
       description:
-        "Host names that may resolve to private addresses; *.d stands for the subdomains of d.",
+        "Host names that may resolve to private addresses even if allowPrivateNetwork is false; *.d stands for all subdomains of d.",
     }),
     hostnameAllowlist: Type.Array(Type.String(), {
       default: [],
@@ -65,7 +65,7 @@ export const FilesConfig = Type.Object(
     deny: Type.Array(Type.String({ minLength: 1 }), {
       default: DEFAULT_DENIED,
       description:
-        "Paths that the agent neither reads nor writes; `*` stands for any text in a name. A pattern without `/` matches a name at any depth. The list replaces the default one.",
+        "Paths that the agent may neither read nor write; `*` stands for any text in a name. A pattern without `/` matches a name at any depth. This list replaces the default list.",
     }),
   },
   { default: {}, description: "Settings of the agent's tools `files` and `memory`." },

@@ -22,7 +22,7 @@ export const errors = PorticoError.table({
     code: "attempts_exhausted",
     status: 500,
     message:
-      "The gateway stopped {times} times while the turn was running, so the turn is not started again. Replay it with `portico turns replay`.",
+      "The gateway stopped {times} times while the turn was running, so the turn will not be started again. Replay it with `portico turns replay`.",
   },
   neitherDeadNorCancelled: {
     code: "conflict",
@@ -63,7 +63,7 @@ export const errors = PorticoError.table({
   storageFull: {
     code: "storage_full",
     message:
-      "The sessions and files of {principal} use {used} of their {quota} bytes (agents.defaults.quotaBytes), and {bytes} more do not fit. Delete sessions, or shorten files.",
+      "The sessions and files of {principal} use {used} of their {quota} bytes (agents.defaults.quotaBytes), so {bytes} more bytes do not fit. Delete sessions, or shorten files.",
   },
 
   // requests

@@ -8,7 +8,8 @@ const turn = { turnId: "turn_5f0c", sessionId: "main", agentId: "main", source: 
 export const events: PluginDefinition["events"] = {
   "agent:bootstrap": {
     mode: "change",
-    description: "A turn begins: the workspace's files and the system prompt can still be changed.",
+    description:
+      "A turn begins. Hooks can change the workspace files in its prompt, and the system prompt.",
     changes: ["bootstrapFiles", "systemPrompt"],
     sample: {
       bootstrapFiles: [
@@ -34,12 +35,13 @@ export const events: PluginDefinition["events"] = {
   },
   "agent:completed": {
     mode: "notify",
-    description: "A turn has ended with an answer.",
+    description: "A turn has ended with a response.",
     sample: { ...turn, content: "Done.", model: "echo", steps: 2, attempts: 1, usage, ms: 840 },
   },
   "agent:failed": {
     mode: "notify",
-    description: "An attempt at a turn has failed; `willRetry` says whether another follows.",
+    description:
+      "An attempt at a turn has failed; `willRetry` says whether the gateway will try again.",
     sample: {
       ...turn,
       error: { code: "upstream_timeout", message: "The upstream was too slow." },
@@ -76,14 +78,14 @@ export const events: PluginDefinition["events"] = {
   "session:deleted": {
     mode: "notify",
     description:
-      "A session was deleted with its transcript: data that belongs to it can be deleted.",
+      "A session and its transcript were deleted: delete other data that belongs to the session.",
     sample: { sessionId: "main" },
   },
   "principal:forgotten": {
     // The emitter waits for the handlers, so that the next holder never sees data of the previous one.
     mode: "change",
     description:
-      "The name of a principal has a new holder, or no longer has one: data of the previous holder can be deleted.",
+      "A principal's name (such as key:app) has passed to someone else or is no longer in use: delete the previous holder's data.",
     sample: { principal: "key:app" },
   },
   "command:new": describeCommandEvent("new"),
@@ -107,7 +109,7 @@ function describeCommandEvent(command: "new" | "reset" | "stop") {
     description:
       command === "stop"
         ? "A session's turns were stopped."
-        : "A session starts again; the event carries its old messages.",
+        : "A session was reset; the event carries the messages it had before.",
     sample,
   };
 }

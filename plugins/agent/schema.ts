@@ -16,11 +16,11 @@ const tools = Type.Object(
     confirm: Type.Array(Type.String(), {
       default: [],
       description:
-        "Calls that wait for your approval (portico turns confirm): names of tools, or of one action such as files.write; * stands for any characters.",
+        "Tool calls that need your approval (portico turns confirm): the names of tools, or of single actions such as files.write; * stands for any characters.",
     }),
     confirmTimeoutMs: timerMs({
       default: 86_400_000,
-      description: "How long such a call waits before it is refused, in milliseconds.",
+      description: "How long a call waits for your approval before it is refused, in milliseconds.",
     }),
   },
   { description: "Which tools the agent may call." },
@@ -38,7 +38,9 @@ function refuseHours(hours: unknown): string | undefined {
   const { start, end } = Object(hours) as Record<string, unknown>;
   const isSame =
     typeof start === "string" && start.padStart(5, "0") === String(end).padStart(5, "0");
-  return isSame ? `begins and ends at ${start}: leave it out for the whole day` : undefined;
+  return isSame
+    ? `begins and ends at ${start}, so the heartbeat would never run: leave it out for the whole day`
+    : undefined;
 }
 
 const heartbeat = Type.Object({
@@ -57,7 +59,7 @@ const heartbeat = Type.Object({
         ),
         tz: Type.Optional(
           zoneSchema(
-            "The time zone of the active hours, an IANA name. Default: the zone of the machine.",
+            "The time zone of the active hours, as an IANA name. Default: the time zone of the machine.",
           ),
         ),
       },
@@ -65,7 +67,7 @@ const heartbeat = Type.Object({
     ),
   ),
   prompt: Type.Optional(
-    Type.String({ description: "Replaces the text that begins a heartbeat turn." }),
+    Type.String({ description: "Replaces the default message that starts a heartbeat turn." }),
   ),
   model: Type.Optional(Type.String({ description: "A separate model for heartbeats." })),
   cooldownMs: timerMs({
@@ -83,7 +85,7 @@ export const defaultsSchema = Type.Object({
         "The model that turns use. By default this is the first model of the channel with the highest priority, or echo if there is no channel.",
     }),
   ),
-  channel: Type.Optional(Type.String({ description: "The only channel that turns use." })),
+  channel: Type.Optional(Type.String({ description: "Turns use only this channel." })),
   workspace: Type.Optional(
     Type.String({
       description: "The directory of the workspace; `portico start --workspace` overrides it.",
@@ -91,7 +93,10 @@ export const defaultsSchema = Type.Object({
     }),
   ),
   systemPrompt: Type.Optional(
-    Type.String({ description: "Replaces the beginning of the system prompt." }),
+    Type.String({
+      description:
+        "Replaces the default introduction of the system prompt; the rest is still appended.",
+    }),
   ),
   maxSteps: Type.Integer({
     default: 20,
@@ -104,7 +109,7 @@ export const defaultsSchema = Type.Object({
   maxTurnTokens: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: "The largest number of tokens in a whole turn, prompts included.",
+      description: "The largest number of tokens that one turn may use, including its prompts.",
     }),
   ),
   temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
@@ -112,7 +117,8 @@ export const defaultsSchema = Type.Object({
   maxAttempts: Type.Integer({
     default: 5,
     minimum: 1,
-    description: "The number of failed attempts after which a turn is dead until it is replayed.",
+    description:
+      "After this number of failed attempts, a turn is dead: it runs again only if you replay it.",
   }),
   retryDelayMs: timerMs({
     default: 2000,
@@ -124,19 +130,19 @@ export const defaultsSchema = Type.Object({
     default: 4,
     minimum: 1,
     description:
-      "How many turns of different sessions run at the same time. From 2 on, one place is reserved for the owner, and no client, webhook or poll gets more than half of the others.",
+      "How many turns, each of a different session, may run at the same time. If this is 2 or more, one slot is reserved for the owner, and no single client, webhook or poll may take more than half of the remaining slots.",
   }),
   quotaBytes: Type.Integer({
     default: 100_000_000,
     minimum: 0,
     description:
-      "How many bytes the transcripts and files of one client key, webhook or poll may use together; 0: without a limit.",
+      "The largest total size of the transcripts and files of one client key, webhook or poll, in bytes; 0 means no limit.",
   }),
   compactAtTokens: Type.Integer({
     default: 60_000,
     minimum: 500,
     description:
-      "The estimated number of tokens from which on the gateway summarises the older part of a session.",
+      "When a session reaches this estimated number of tokens, the gateway summarises its older part.",
   }),
   heartbeat,
   tools,

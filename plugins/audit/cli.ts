@@ -44,7 +44,8 @@ const show = commandFor<AuditEntry>("GET /audit/:id", auditRoutes.show, {
 
 export default commandFor<AuditPage>("GET /audit", auditRoutes.list, {
   name: "audit",
-  summary: "List changes made through console, command line, HTTP and file, and refused attempts",
+  summary:
+    "List the changes made through the console, the command line, HTTP and the configuration file, and the refused attempts",
   description:
     "Lists the newest changes first. Times are in UTC. `portico audit show ID` shows the values before and after a change.",
   options: { ...filters, ...periodOptions, ...pageOptions },

@@ -11,7 +11,7 @@ const PRUNE_MS = 3_600_000;
 export default definePlugin({
   name: "audit",
   description:
-    "Records who changed what: every change made through console, command line, HTTP and file, and refused attempts",
+    "Records who changed what through the console, the command line, HTTP and the configuration file, and which attempts were refused",
   config: { audit: auditSchema },
   errors,
   commands: { audit: () => import("./cli.ts") },

@@ -63,7 +63,7 @@ export class RefusedAttempts {
     if (rest) return rest;
     const id = `out_${randomBytes(12).toString("base64url")}`;
     const shownEntry = isFull
-      ? { ...entry, action: "others of this minute", address: undefined }
+      ? { ...entry, action: "other actions in this minute", address: undefined }
       : entry;
     const counter = { id, at, entry: shownEntry, count: 0, written: 0 };
     this.#counters.set(isFull ? "others" : kind, counter);

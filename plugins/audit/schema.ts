@@ -7,13 +7,15 @@ export const auditSchema = Type.Object(
       minimum: 100,
       maximum: 1_000_000,
       default: 10_000,
-      description: "How many changes the gateway keeps. It deletes the oldest ones first.",
+      description:
+        "The largest number of entries in the audit trail. The gateway deletes the oldest entries first.",
     }),
     keepDays: Type.Number({
       exclusiveMinimum: 0,
       maximum: 3660,
       default: 365,
-      description: "The number of days after which the gateway deletes a change.",
+      description:
+        "The number of days after which the gateway deletes an entry from the audit trail.",
     }),
   },
   { description: "The audit trail: who changed what." },
@@ -27,12 +29,14 @@ const text = (description: string) => Type.Optional(Type.String({ description })
 
 /** The query of `GET /audit`. */
 export const querySchema = Type.Object({
-  principal: text("Only changes by this principal: owner, key:ci, outside."),
+  principal: text("Only changes by this principal, for example owner, key:ci or outside."),
   via: text(
     "Only changes made through this interface: console, command line, http, file or gateway.",
   ),
   address: text("Only changes from this address."),
-  action: text("Only changes whose route or entry contains this string: /cron, keys, nightly."),
+  action: text(
+    "Only changes whose route or entry name contains this string, for example /cron, keys or nightly.",
+  ),
   outcome: text("Only made, refused or failed changes."),
   since: text(
     "Only entries from this time on: a date, milliseconds since 1970, or a period before now (90m).",

@@ -110,7 +110,7 @@ export class Board {
       if (!this.#isFailing)
         this.#options.log.warn(
           { err: error },
-          "no messages from other gateways arrive: the store does not respond",
+          "messages from other gateways do not arrive, because the store does not respond",
         );
       this.#isFailing = true;
       return undefined;

@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import tls from "node:tls";
 
 const UNTRUSTED =
-  "its certificate is not trusted: pass the gateway's --home, or set NODE_EXTRA_CA_CERTS to the file of its authority";
+  "its certificate is not trusted: pass the gateway's --home, or set NODE_EXTRA_CA_CERTS to the file of its certificate authority";
 
 /**
  * Returns a function that opens requests. Besides certificates of known authorities, it trusts the one in the file `cert`,

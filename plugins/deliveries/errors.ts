@@ -5,13 +5,13 @@ export const errors = PorticoError.table({
   secretGone: {
     code: "delivery_secret_gone",
     status: 409,
-    message: "The configuration no longer has {path}, which holds the secrets of the delivery.",
+    message: "The delivery takes its secrets from {path}, which is no longer in the configuration.",
   },
   keyUnknown: {
     code: "delivery_key_unknown",
     status: 409,
     message:
-      "The secrets of the delivery were encrypted with a key that this home does not have. Copy state/delivery-key from the home that stored them, or set the secret and the headers of the delivery again.",
+      "The secrets of the delivery were encrypted with a key that this home does not have. Copy state/delivery-key from the home that stored the delivery, or set the secret and the headers of the delivery again.",
   },
   unknownDelivery: {
     code: "not_found",

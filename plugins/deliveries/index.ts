@@ -32,7 +32,7 @@ declare module "portico" {
     deliveryTargets: { name: string; list(): Record<string, DeliveryTarget> };
   }
   interface Events {
-    /** A result could not be delivered and is not tried again. */
+    /** A result could not be delivered, and the gateway will not try again. */
     "delivery:failed": {
       deliveryId: string;
       /** The URL of the receiver without credentials. */

@@ -18,13 +18,13 @@ export default definePlugin({
   events: {
     "delivery:failed": {
       mode: "notify",
-      description: "A result could not be delivered and is not tried again.",
+      description: "A result could not be delivered, and the gateway will not try again.",
       sample: {
         deliveryId: "dlv_turn_5f0c",
         url: "https://example.com/results",
         type: "turn.completed",
         attempts: 8,
-        error: { code: "http_500", message: "The receiver answered 500." },
+        error: { code: "http_500", message: "The receiver responded with 500." },
       },
     },
   },

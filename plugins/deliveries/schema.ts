@@ -19,10 +19,12 @@ export const deliveriesSchema = Type.Object(
       default: false,
       description: "Whether results may be delivered to private addresses.",
     }),
-    allowedHostnames: names("Host names that may have private addresses."),
+    allowedHostnames: names(
+      "Host names that may resolve to private addresses even if the policy otherwise allows only public ones.",
+    ),
     hostnameAllowlist: names("If this list is not empty, deliveries go only to these hosts."),
   },
-  { description: "Results that are posted to a URL." },
+  { description: "How the gateway posts the results of turns to URLs." },
 );
 
 export type DeliveriesConfig = Static<typeof deliveriesSchema>;

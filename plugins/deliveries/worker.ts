@@ -125,7 +125,11 @@ class Sender {
     try {
       const { status, headers } = await this.#send(id, body, signal);
       if (status >= 200 && status <= 299) return { status };
-      const error = { code: `http_${status}`, message: `The receiver answered ${status}.`, status };
+      const error = {
+        code: `http_${status}`,
+        message: `The receiver responded with ${status}.`,
+        status,
+      };
       const isGone = status === 410;
       return {
         status,

@@ -8,7 +8,7 @@ export const errors = PorticoError.table({
   nameNotResolved: {
     code: "name_not_resolved",
     status: 502,
-    message: "The name {host} has no address.",
+    message: "The host name {host} has no address.",
   },
   notAUrl: { code: "invalid_request_error", status: 400, message: "This is not a URL." },
   notHttp: {

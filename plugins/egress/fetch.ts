@@ -38,9 +38,12 @@ export function pinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunct
     const first = matching[0];
     if (first === undefined)
       done(
-        Object.assign(new Error("the name has no allowed address of this family"), {
-          code: "ENOTFOUND",
-        }),
+        Object.assign(
+          new Error("the host name has no allowed address of this family (IPv4 or IPv6)"),
+          {
+            code: "ENOTFOUND",
+          },
+        ),
         "",
       );
     else if (options.all) done(null, [...matching]);

@@ -103,7 +103,7 @@ class PolicyGuard implements Guard {
       this.#refuse(
         "private_name",
         host,
-        `${host} is a name of a private network, and the policy allows public addresses only.`,
+        `${host} is a host name of a private network, and the policy allows public addresses only.`,
       );
   }
 
@@ -116,7 +116,7 @@ class PolicyGuard implements Guard {
       this.#refuse(
         "link_local",
         host,
-        `${name} is a link-local address, which is never reachable from here.`,
+        `${name} is a link-local address, which the gateway always blocks.`,
       );
     if (this.#isOwnPort(port) && (kind === "loopback" || this.#isOwnMachine(address)))
       this.#refuse(
@@ -162,7 +162,7 @@ class PolicyGuard implements Guard {
   }
 }
 
-const METADATA_REASON = "is a cloud metadata service, which is never reachable from here.";
+const METADATA_REASON = "is a cloud metadata service, which the gateway always blocks.";
 
 function destinationOf(url: URL): Destination {
   return { host: plainHost(url.hostname), port: portOf(url), origin: url.origin };

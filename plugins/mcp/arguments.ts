@@ -29,7 +29,7 @@ export function createArgumentCheck(
       isUsable = false;
       log.warn(
         { err: error, tool },
-        "The input schema of the tool cannot be used. Calls are not checked against it.",
+        "The input schema of the tool cannot be used, so its calls are not checked.",
       );
       return undefined;
     }

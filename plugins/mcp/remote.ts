@@ -107,7 +107,7 @@ export class Remote {
     if (call?.askClient === undefined || otherCalls.length > 0)
       throw new RpcError(
         ErrorCode.InvalidRequest,
-        "The request cannot be passed to an MCP client. That needs exactly one running call, from a client that has a session.",
+        "The request cannot be passed to an MCP client: exactly one call must be running, and its client must have a session.",
       );
     return call.askClient(method, params);
   }

@@ -49,7 +49,7 @@ export const mcpRoutes = {
   },
   listen: {
     ...owner,
-    summary: "Receive changes that concern an MCP client as events",
+    summary: "Stream the events of an MCP session",
     checkedBy: "handler",
     response: {
       200: { description: "A stream of events.", content: { "text/event-stream": Type.Unknown() } },

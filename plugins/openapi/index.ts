@@ -29,7 +29,7 @@ export function eventsResponse(description: string): ResponseDeclarations {
 /** Declares a response in JSON, or as server-sent events if the client requests a stream. */
 export function streamableResponse(schema: TSchema): ResponseDeclarations {
   const content = { "application/json": schema, "text/event-stream": Type.Unknown() };
-  return { 200: { description: "The response, whole or streamed.", content } };
+  return { 200: { description: "The response, as JSON or as a stream of events.", content } };
 }
 
 /** The query parameter for the largest number of entries. */

@@ -13,6 +13,6 @@ export const errors = PorticoError.table({
   },
   badPlace: {
     code: "invalid_request_error",
-    message: "`before` must be the `next` of an earlier page.",
+    message: "`before` must be the `next` value of an earlier page.",
   },
 });

@@ -9,6 +9,6 @@ export const errors = PorticoError.table({
   },
   versionUnreadable: {
     code: "invalid_request_error",
-    message: 'If-Match must hold an entity tag in quotes, as the ETag does: If-Match: "…".',
+    message: 'If-Match must contain an entity tag in quotes, like the ETag header: If-Match: "…".',
   },
 });

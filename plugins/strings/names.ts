@@ -10,7 +10,7 @@ export function refuseNames(fits: RegExp, expected: string): (map: unknown) => s
     const invalidName = Object.keys(Object(map) as object).find((name) => !fits.test(name));
     return invalidName === undefined
       ? undefined
-      : `has the name ${shorten(JSON.stringify(invalidName), 60)}: write ${expected}`;
+      : `has an entry named ${shorten(JSON.stringify(invalidName), 60)}, but a name must consist of ${expected}`;
   };
 }
 

@@ -227,7 +227,7 @@ export class Primary {
       pid: worker.child.pid,
       ping: () => this.#send(index, { type: "ping" }),
       giveUp(why) {
-        log(`worker ${index + 1} ${why}: it is killed`);
+        log(`worker ${index + 1} ${why}, so it is killed`);
         worker.child.kill("SIGKILL");
       },
     });

@@ -32,7 +32,7 @@ export function createVotes(index: number, send: (vote: Vote) => void) {
       );
       checks.delete(check);
       if (check.hasVoted || pendingVotes.has(`${subject} ${id}`)) return;
-      const why = `worker ${index + 1}: ${version.problem ?? "it has another version"}`;
+      const why = `worker ${index + 1}: ${version.problem ?? `it sees a different version of ${subject}`}`;
       send({ subject, id, error: version.id === id ? undefined : why, isAnswer: true });
     },
     onLook(next: typeof look): void {

@@ -38,7 +38,7 @@ const parameters = Type.Object({
     Type.String({
       minLength: 1,
       maxLength: 1000,
-      description: "For search: the text to find, which is not a pattern",
+      description: "For search: the literal text to find",
     }),
   ),
   glob: optional(

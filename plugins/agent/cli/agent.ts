@@ -26,8 +26,8 @@ export default defineCommand({
       description: "The session (default: main)",
     },
     model: { type: "string", value: "M", description: "The model for this turn" },
-    channel: { type: "string", value: "C", description: "The only channel to use" },
-    agent: { type: "string", value: "ID", description: "An agent of agents.list" },
+    channel: { type: "string", value: "C", description: "Use only this channel" },
+    agent: { type: "string", value: "ID", description: "The agent to use, from agents.list" },
     detach: {
       type: "boolean",
       short: "d",

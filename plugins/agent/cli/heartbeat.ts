@@ -37,7 +37,7 @@ function describe({ nextAt, turnId, queued, events }: State, io: CommandIO): str
       ? "There is no regular heartbeat (agents.defaults.heartbeat.every is 0)."
       : `Next heartbeat: ${nextAt}`;
   const waitingLines =
-    turnId === undefined ? [] : [`A heartbeat is waiting for its session: ${turnId}`];
+    turnId === undefined ? [] : [`A heartbeat is waiting because its session is busy: ${turnId}`];
   if (queued === 0) return [next, ...waitingLines, "No event is queued."];
   const rows = events.map(({ eventId, createdAt, mode, source, text }) => [
     eventId,

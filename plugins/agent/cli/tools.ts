@@ -72,11 +72,11 @@ function firstLine(text: string): string {
 
 function describeReach({ principal, reach }: ToolList): string[] {
   return [
-    `${principal} reaches:`,
-    `  files     ${WORDS.files[reach.files]}; its prompts hold the workspace's ${reach.workspaceFiles.join(", ")}`,
+    `${principal} can reach:`,
+    `  files     ${WORDS.files[reach.files]}; its prompts include the workspace's ${reach.workspaceFiles.join(", ")}`,
     `  browser   ${WORDS.browser[reach.browser]}`,
     `  network   ${WORDS.network[reach.network]}`,
-    `  sessions  ${reach.sessions.join(", ") || "only the one that a turn runs in"}`,
+    `  sessions  ${reach.sessions.join(", ") || "only the session of the current turn"}`,
     `  announce  ${reach.announce ? "yes" : "no"}`,
   ];
 }

@@ -67,7 +67,7 @@ function describeFailedAttempt({ attempt, error, trace, omittedSteps }: FailedAt
 
 function describeSteps(trace: readonly TracedStep[], omittedSteps = 0): string {
   const steps = trace.map((step, index) => describeStep(step, omittedSteps + index + 1));
-  if (omittedSteps > 0) steps.unshift(`Earlier steps that are not kept: ${omittedSteps}`);
+  if (omittedSteps > 0) steps.unshift(`Earlier steps that were not stored: ${omittedSteps}`);
   return steps.join("\n");
 }
 
@@ -78,7 +78,7 @@ function describeStep(step: TracedStep, number: number): string {
   if (step.cost !== undefined) facts.push(formatDollars(step.cost));
   const head = `Step ${number}: ${step.model} ${describeOutcome(step)} (${facts.join(", ")})`;
   const { calls, omittedCalls = 0 } = step;
-  const omitted = omittedCalls > 0 ? [`  Earlier calls that are not kept: ${omittedCalls}`] : [];
+  const omitted = omittedCalls > 0 ? [`  Earlier calls that were not stored: ${omittedCalls}`] : [];
   return [head, ...omitted, ...calls.map(describeCall)].join("\n");
 }
 

@@ -257,19 +257,19 @@ export class Ending {
         if (!isOwned)
           ctx.log.warn(
             { turn },
-            "The end of a turn was refused, because another worker owns the turn.",
+            "The outcome of a turn was not saved, because another worker owns the turn.",
           );
         return isOwned;
       } catch (error) {
         if (toPublicError(error).code !== "store_unavailable" && batch !== undefined) {
           // An end that can never be written must not be tried for ever.
-          ctx.log.error({ err: error, turn }, "The end of a turn cannot be written.");
+          ctx.log.error({ err: error, turn }, "The outcome of a turn cannot be saved.");
           return this.#finish(claim, { state: "dead", error: toPublicError(error) });
         }
         if (tries === FINISH_TRIES || ctx.signal.aborted) {
           ctx.log.error(
             { err: error, turn },
-            "The end of a turn was not written. It will be repeated.",
+            "The outcome of a turn could not be saved. The turn will run again.",
           );
           return false;
         }

@@ -287,12 +287,13 @@ export const agentRoutes = {
     query: Type.Object({
       name: Type.Optional(
         Type.Array(Type.String(), {
-          description: "Only events with this name; agent:* selects a group",
+          description:
+            "Only events with this name; agent:* selects all events whose names begin with agent:",
         }),
       ),
       lastEventId: Type.Optional(
         Type.String({
-          description: "The same as the header Last-Event-ID: continue after this event",
+          description: "Continue after the event with this id, as the header Last-Event-ID does",
         }),
       ),
     }),

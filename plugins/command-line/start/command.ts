@@ -5,8 +5,8 @@ export default defineCommand({
   name: "start",
   summary: "Run the gateway in the foreground",
   description:
-    "Prints the gateway's address and, if it was created at this start, the token. SIGINT or SIGTERM stops the gateway once running\n" +
-    "responses have ended; a second signal stops it at once.",
+    "Prints the gateway's address, and the token if it was created at this start. SIGINT or SIGTERM stops the gateway once responses in\n" +
+    "progress have ended; a second signal stops it at once.",
   options: {
     port: {
       type: "number",

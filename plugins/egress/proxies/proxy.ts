@@ -152,7 +152,7 @@ class SocksProxy implements EgressProxy {
     if (!(await this.#mayUse(client))) {
       this.#options.log?.warn(
         {},
-        "the browser's proxy refused a process that does not belong to the browser",
+        "the browser's proxy refused a connection from a process that does not belong to the browser",
       );
       client.destroy();
       return;

@@ -47,11 +47,15 @@ const wrong: [key: string, says: string, config: object][] = [
   ["mcp.servers.s.url", NO_ADDRESS, { mcp: { servers: { s: { url: "soon" } } } }],
   [
     "mcp.servers",
-    'has the name "a b"',
+    'has an entry named "a b"',
     { mcp: { servers: { "a b": { url: "http://127.0.0.1/mcp" } } } },
   ],
-  ["browser.profiles", 'has the name "../x"', { browser: { profiles: { "../x": {} } } }],
-  ["browser.profiles", "has the name", { browser: { profiles: { ["y".repeat(100_000)]: {} } } }],
+  ["browser.profiles", 'has an entry named "../x"', { browser: { profiles: { "../x": {} } } }],
+  [
+    "browser.profiles",
+    "has an entry named",
+    { browser: { profiles: { ["y".repeat(100_000)]: {} } } },
+  ],
   ["browser.cdpUrl", "must be an http, https, ws or wss address", { browser: { cdpUrl: "ws://" } }],
   [
     "nodeHost.gateway",

@@ -85,7 +85,7 @@ test("one that is stopped is passed by, killed and replaced, and a save waits fo
     assert.is(await Promise.race(held.map(({ end }) => end)), "cut");
     const all = await untilRight(running, (now) => now.length === 2 && !now.includes(still));
     assert.ok(all.includes(one), "the other lives");
-    assert.match(gateway.output(), /worker \d is stopped: it is killed/);
+    assert.match(gateway.output(), /worker \d is stopped, so it is killed/);
     const nicks = await times(4, () => chat(gateway, "nick"));
     assert.equal(
       nicks.map(({ status }) => status),
