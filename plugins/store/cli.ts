@@ -16,7 +16,7 @@ interface Status {
 
 const status = commandFor<Status>("GET /store", storeRoutes.health, {
   name: "status",
-  summary: "Show size, health and queues; fail if the store has a problem",
+  summary: "Show the size, health and queues of the store; exit with an error if it has a problem",
   view: describe,
   failure: ({ ok }) =>
     ok ? undefined : "The store has a problem. Run `portico store check` for details.",
@@ -24,9 +24,9 @@ const status = commandFor<Status>("GET /store", storeRoutes.health, {
 
 const check = defineCommand({
   name: "check",
-  summary: "Check the store, or a copy of it, for damage; fail if there is any",
+  summary: "Check the store, or a copy of it, for damage; exit with an error if there is any",
   description:
-    "Without STORE, the running gateway checks its own store; if no gateway is running, the command checks the store of the home on the disk. With STORE, the command checks that file or database, for example before you restore it. This needs no running gateway and changes nothing.",
+    "Without STORE, the running gateway checks its own store; if no gateway is running, the command checks the store in Portico's home directory. With STORE, the command checks that file or database, for example before you restore it; this needs no running gateway and changes nothing.",
   args: [{ name: "store", description: "The store: a file, or postgres://…", optional: true }],
   examples: [
     "portico store check",

@@ -42,7 +42,7 @@ export const errors = PorticoError.table({
   // copies and moves
   copyExists: {
     code: "conflict",
-    message: "A file with the name of the copy already exists. Choose another name.",
+    message: "A file with this name already exists. Choose another name for the copy.",
   },
   notMoved: { code: "invalid_request_error", message: "The store was not moved: {reason}." },
   moveFailed: {
@@ -52,7 +52,7 @@ export const errors = PorticoError.table({
   copyDiffers: {
     code: "conflict",
     message:
-      "{table}: the source has {expected} rows and the copy {copied}, or they differ. Stop every gateway of the source, empty the target, and start again.",
+      "{table}: the copy differs from the source: it has {copied} rows instead of {expected}, or rows with other contents. Stop every gateway of the source, empty the target, and start again.",
   },
   targetNotEmpty: {
     code: "conflict",

@@ -49,7 +49,7 @@ export async function migrate(io: CommandIO): Promise<void> {
     });
     io.show(sums, (tableSums) => [
       ...Object.entries(tableSums).map(
-        ([table, { rows }]) => `${table}: ${rows} rows, the same on both sides`,
+        ([table, { rows }]) => `${table}: ${rows} rows, identical in source and copy`,
       ),
       "The copy is complete. Set store.url to the new address and start the gateway.",
     ]);

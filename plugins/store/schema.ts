@@ -9,15 +9,24 @@ const days = (fallback: number, description: string) =>
 const retentionSchema = Type.Object({
   itemsDays: days(
     14,
-    "How long completed and cancelled turns and events are kept; 0 keeps them for ever.",
+    "The number of days after which the gateway deletes completed and cancelled turns and events; 0 means never.",
   ),
-  deadDays: days(90, "How long dead turns and events are kept; 0 keeps them for ever."),
-  deliveriesDays: days(30, "How long the delivery log of webhooks is kept; 0 keeps it for ever."),
+  deadDays: days(
+    90,
+    "The number of days after which the gateway deletes dead turns and events; 0 means never.",
+  ),
+  deliveriesDays: days(
+    30,
+    "The number of days after which the gateway deletes entries of the webhooks' delivery log; 0 means never.",
+  ),
   sessionsDays: days(
     30,
-    "How long sessions without a chosen name are kept after their last use; 0 keeps them for ever.",
+    "The number of days after their last use after which the gateway deletes sessions whose name nobody chose; 0 means never.",
   ),
-  usageDays: days(400, "How long the usage of models is kept; 0 keeps it for ever."),
+  usageDays: days(
+    400,
+    "The number of days after which the gateway deletes the usage of models; 0 means never.",
+  ),
 });
 
 const file = (description: string) =>
@@ -35,8 +44,8 @@ const tlsSchema = Type.Object(
       },
     ),
     ca: file("A file with the certificates of the CA. Default: the system's CAs."),
-    cert: file("A file with the certificate of this client."),
-    key: file("A file with the private key of that certificate."),
+    cert: file("A file with the client certificate."),
+    key: file("A file with the private key of the client certificate."),
   },
   { description: "PostgreSQL: settings of TLS, in place of the ssl… parameters of store.url." },
 );
@@ -56,7 +65,7 @@ export const storeSchema = Type.Object(
     shared: Type.Optional(
       Type.Boolean({
         description:
-          "Whether other gateways use the same store, so that limits count over all of them. Default: true for PostgreSQL, false for a file.",
+          "Whether other gateways use the same store. If so, limits apply to all of these gateways together. Default: true for PostgreSQL, false for a file.",
         atNextStart: true,
       }),
     ),
@@ -65,7 +74,7 @@ export const storeSchema = Type.Object(
       minimum: 5,
       maximum: 200,
       description:
-        "PostgreSQL: the largest number of connections that this gateway, or each of its workers, opens. Four of them write and listen, the others read.",
+        "PostgreSQL: the largest number of connections that this gateway, or each of its workers, opens. Four of the connections write and listen for notifications; the others read.",
       atNextStart: true,
     }),
     statementTimeoutMs: Type.Integer({

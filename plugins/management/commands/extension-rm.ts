@@ -28,7 +28,7 @@ export function removeCommand(kind: "hooks" | "plugins"): Command {
       const replacement = await loadState(io, kind, name);
       io.show({ name, dir, state: replacement?.state ?? null }, () =>
         replacement
-          ? `Removed ${dir}. ${name} is now the one in ${replacement.dir} (${replacement.state}).`
+          ? `Removed ${dir}. ${name} is now loaded from ${replacement.dir} (${replacement.state}).`
           : `Removed ${dir}.`,
       );
     },

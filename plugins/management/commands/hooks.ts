@@ -53,7 +53,7 @@ const approve = commandFor<HookRecord>("POST /kernel/hooks/:name/approve", hookR
   name: "approve",
   summary: "Approve the current content of a workspace hook, so that it can run",
   description:
-    'An approval is necessary if hooks.trust is "approved". After any change to its files, the hook needs a new approval.',
+    'An approval is necessary if hooks.trust is "approved". After any change to its files, a hook needs a new approval.',
   args: [name],
   view: (record) => [
     stateLine(record),
@@ -66,7 +66,7 @@ const run = commandFor<HookRunReport>("POST /kernel/hooks/:name/run", hookRoutes
   name: "run",
   summary: "Run a hook against a sample event",
   description:
-    "Shows the effects that the hook returns, without applying them. Code of the hook that uses files or `ctx` has its real effects.",
+    "Shows the effects that the hook requests, without applying them. The hook's code runs for real: files that it writes and calls of `ctx` are not simulated.",
   args: [name],
   options: {
     event: {
@@ -76,7 +76,7 @@ const run = commandFor<HookRunReport>("POST /kernel/hooks/:name/run", hookRoutes
     context: {
       type: "string",
       value: "JSON",
-      description: "Fields that replace those of the event's sample",
+      description: "Fields that replace fields of the event's sample",
       read: parseContext,
     },
     session: { member: "sessionKey", value: "S", description: "The sessionKey of the event" },
@@ -146,7 +146,7 @@ function formatList(io: CommandIO, all: readonly HookRecord[]): string[] {
       hook.failures,
       hook.error ??
         hook.reason ??
-        (hook.shadowedBy ? `replaced by the one in ${hook.shadowedBy.dir}` : hook.description),
+        (hook.shadowedBy ? `replaced by the hook in ${hook.shadowedBy.dir}` : hook.description),
     ]),
   );
 }
@@ -183,7 +183,10 @@ function describe(hook: HookRecord): string[] {
         `generation ${loaded.generation}, ${loaded.hash}, loaded ${loaded.loadedAt} in ${loaded.loadMs} ms`,
     ],
     ["From", loaded && loaded.dir !== hook.dir ? loaded.dir : undefined],
-    ["Runs", `${hook.runs}, ${hook.failures} failed, ${hook.failuresInARow} of them in a row`],
+    [
+      "Runs",
+      `${hook.runs}, of which ${hook.failures} failed, the last ${hook.failuresInARow} in a row`,
+    ],
     [
       "Last run",
       lastRun &&

@@ -52,7 +52,7 @@ function describe(status: Status): string[] {
   );
   if (problem) {
     const at = problem.line ? ` (line ${problem.line})` : "";
-    lines.push("", `The changed configuration is not active${at}: ${problem.message}`);
+    lines.push("", `The changed configuration could not be activated${at}: ${problem.message}`);
   }
   const failing = [...status.plugins, ...status.hooks].filter(
     ({ state, error }) => error && state !== "disabled",
@@ -67,7 +67,7 @@ function describe(status: Status): string[] {
 function describeConnections({ open, limit, refused, displaced }: Status["connections"]): string {
   const losses = [
     refused > 0 ? `, ${refused} refused` : "",
-    displaced > 0 ? `, ${displaced} idle ones closed for others` : "",
+    displaced > 0 ? `, ${displaced} idle connections closed to make room` : "",
   ];
   return `${open} of ${limit}${losses.join("")}`;
 }

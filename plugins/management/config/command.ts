@@ -22,7 +22,7 @@ const command: Command = {
   name: "config",
   summary: "Read, write and check the configuration",
   description:
-    "The commands work on the file itself, so no gateway needs to run; a running gateway applies a change at once. With --url, they work on the gateway at that address.",
+    "The commands edit the file itself, so no gateway needs to be running; a running gateway applies each change at once. With --url, the commands use the gateway at that address.",
   commands: [
     {
       name: "get",
@@ -40,8 +40,8 @@ const command: Command = {
     },
     {
       name: "set",
-      summary: "Set one key; without VALUE, remove the key so that its default is active",
-      description: `VALUE is read as JSON5 (numbers, true, lists, objects); anything else is a string. \${NAME} is kept as a reference to an environment variable, which must be set here or in <home>/.env. A value that the gateway could not load is refused, and the file stays as it was. Comments and order of the file stay as they are. The entries of a map, such as channels, are written by their own keys.`,
+      summary: "Set one key, or without VALUE, remove the key so that its default applies",
+      description: `VALUE is read as JSON5 (numbers, true, lists, objects); anything else is a string. \${NAME} is stored as a reference to an environment variable, which must be set here or in <home>/.env. The command refuses a value with which the configuration could not be loaded, and leaves the file unchanged. It preserves the comments and the order of the file. To change an entry of a map such as channels, pass the entry's own key, such as channels.main.`,
       args: [key, { name: "value", optional: true }],
       options: dryRun,
       examples: [
@@ -53,7 +53,7 @@ const command: Command = {
     },
     {
       name: "unset",
-      summary: "Remove one key so that its default is active",
+      summary: "Remove one key so that its default applies",
       args: [key],
       options: dryRun,
       examples: ["portico config unset gateway.port"],
@@ -97,7 +97,7 @@ const command: Command = {
       name: "undo",
       summary: "Restore the version before the latest change, or another version",
       description:
-        "An undo also creates a version, so nothing is lost. A second undo goes back one version further. portico config undo N restores any version that portico config history lists.",
+        "An undo also creates a version, so nothing is lost. A second undo restores the version before that. portico config undo N restores any version that portico config history lists.",
       args: [{ name: "version", optional: true }],
       options: dryRun,
       examples: ["portico config undo", "portico config undo 3 --dry-run"],

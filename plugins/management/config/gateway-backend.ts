@@ -29,7 +29,7 @@ export class GatewayBackend implements ConfigBackend {
 
   async get(key: string | undefined, reveal: boolean): Promise<unknown> {
     if (reveal)
-      throw new Error("A gateway shows no secrets over HTTP. Leave out --url or --reveal.");
+      throw new Error("The gateway does not show secrets over HTTP. Leave out --url or --reveal.");
     const { value } = await this.#read();
     return key === undefined ? value : (valueAt(value, key) ?? null);
   }

@@ -21,7 +21,7 @@ function textLines(sign: string, value: unknown): string[] {
 
 /** Formats versions as a table, newest first. */
 export function versionLines(io: CommandIO, versions: readonly VersionInfo[]): string[] {
-  if (versions.length === 0) return ["No version is kept yet."];
+  if (versions.length === 0) return ["No version is stored yet."];
   const rows = [...versions]
     .reverse()
     .map((version) => [
@@ -29,7 +29,7 @@ export function versionLines(io: CommandIO, versions: readonly VersionInfo[]): s
       version.at.replace("T", " ").slice(0, 19),
       version.principal,
       version.address === undefined ? version.via : `${version.via} (${version.address})`,
-      version === versions[0] ? "the oldest that is kept" : formatChange(version),
+      version === versions[0] ? "the oldest stored version" : formatChange(version),
     ]);
   return io.table(["#", "when (UTC)", "who", "from", "changed"], rows);
 }
@@ -37,7 +37,7 @@ export function versionLines(io: CommandIO, versions: readonly VersionInfo[]): s
 const MAX_LISTED_KEYS = 4;
 
 function formatChange({ keys, restored }: VersionInfo): string {
-  if (restored !== undefined) return `back to version ${restored}`;
+  if (restored !== undefined) return `restored version ${restored}`;
   if (keys.length === 0) return "comments or layout only";
   const more = keys.length > MAX_LISTED_KEYS ? `, and ${keys.length - MAX_LISTED_KEYS} more` : "";
   return keys.slice(0, MAX_LISTED_KEYS).join(", ") + more;

@@ -12,7 +12,7 @@ import { pendingText, differenceLines } from "./show.ts";
 export const exportCommand: Command = {
   name: "export",
   summary: "Export the configuration for another gateway, without secrets",
-  description: `Prints the configuration, or writes it to FILE. \${NAME} references stay; each other secret becomes a reference to a variable that is named after its key, such as \${CHANNELS_MAIN_API_KEY}.`,
+  description: `Prints the configuration, or writes it to FILE. \${NAME} references are unchanged; every other secret is replaced by a reference to a variable that is named after the secret's key, such as \${CHANNELS_MAIN_API_KEY}.`,
   args: [{ name: "file", optional: true }],
   examples: ["portico config export > shared.json", "portico config export shared.json"],
   async run(io) {
@@ -28,9 +28,9 @@ export const exportCommand: Command = {
 
 export const importCommand: Command = {
   name: "import",
-  summary: "Replace the configuration with an exported one; secrets stay",
+  summary: "Replace the configuration with an exported one, keeping this gateway's secrets",
   description:
-    "Shows what would change and asks before it writes. Secrets and comments of the current file stay; a key or an entry that FILE does not have is removed. portico config undo restores the previous version.",
+    "Shows what would change and asks for confirmation before it writes. Secrets and comments of the current file are preserved; a key or an entry that FILE does not have is removed. portico config undo restores the previous version.",
   args: [{ name: "file" }],
   options: {
     yes: { type: "boolean", description: "Write without asking for confirmation" },

@@ -51,7 +51,8 @@ export async function checkHook(
     ? events.filter((event) => declared.get(event)?.mode === "notify")
     : [];
   const hints = notifyOnly.map(
-    (event) => `failClosed has no effect on ${event}, because nothing waits for its handlers`,
+    (event) =>
+      `failClosed has no effect on ${event}, because the gateway does not wait for handlers of this event`,
   );
   return {
     name,

@@ -45,7 +45,7 @@ export const undoRequest = Type.Object(
     to: Type.Optional(
       Type.Integer({
         minimum: 1,
-        description: "The second version. Default: the version before the first one",
+        description: "The second version. Default: the version before the first version",
       }),
     ),
   },
@@ -53,10 +53,10 @@ export const undoRequest = Type.Object(
 );
 
 const Written = jsonResponse(Type.Object({ ok: Type.Literal(true), version: Type.String() }), {
-  description: "The written values. `ETag` contains the version.",
+  description: "The written values. The `ETag` header contains the version.",
 });
 const version = Type.Optional(
-  Type.String({ description: "The number or the id of a version. Default: the latest" }),
+  Type.String({ description: "The number or the id of a version. Default: the latest version" }),
 );
 
 export const configRoutes = {
@@ -65,7 +65,9 @@ export const configRoutes = {
     summary: "Show the configuration with its schema, secrets masked",
     response: jsonResponse(
       Type.Object({
-        version: Type.String({ description: "The version, for If-Match; `ETag` contains it, too" }),
+        version: Type.String({
+          description: "The version to send in `If-Match`; the `ETag` header contains it too",
+        }),
         schema: AnyObject,
         value: AnyObject,
         written: AnyObject,
@@ -84,7 +86,7 @@ export const configRoutes = {
   },
   change: {
     ...owner,
-    summary: "Write several keys of the configuration, all or none",
+    summary: "Write several keys of the configuration, either all of them or none",
     query: dryRun,
     body: patch,
     response: Written,
@@ -129,7 +131,7 @@ export const configRoutes = {
   },
   import: {
     ...owner,
-    summary: "Replace the configuration with an exported one; secrets stay",
+    summary: "Replace the configuration with an exported one, keeping this gateway's secrets",
     query: dryRun,
     body: importRequest,
     response: Written,
@@ -236,7 +238,7 @@ export const runBody = Type.Object({
   ),
   context: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), {
-      description: "Fields that replace those of the event's sample",
+      description: "Fields that replace fields of the event's sample",
     }),
   ),
   sessionKey: Text,
@@ -265,7 +267,7 @@ export const hookRoutes = {
   code: {
     ...owner,
     summary:
-      "Show a hook's files on disk, and those of every version that has been active since the gateway started",
+      "Show the files of a hook: those on disk, and those of every version that has been active since the gateway started",
     response: jsonResponse(
       Type.Object({
         files: Files,

@@ -28,7 +28,7 @@ export function findSchemaProblem(present: ReadonlySet<string>, version: number)
       remedy: NAME_ANOTHER_STORE,
     };
   if (version > migrations.length) {
-    const problem = `it was written by a newer version of Portico (schema ${version}, known here: ${migrations.length})`;
+    const problem = `it was written by a newer version of Portico (its schema is ${version}, but this version knows only schemas up to ${migrations.length})`;
     return {
       problems: [problem],
       remedy: "Update Portico before you start a gateway with this store.",

@@ -108,7 +108,7 @@ export function* findQueueProblems(): Operation<string[]> {
      AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.kind = i.kind AND l.lane = i.lane)`,
   );
   if (withoutLane && withoutLane.n > 0)
-    problems.push(`${withoutLane.n} waiting items are in no lane`);
+    problems.push(`${withoutLane.n} queued or running items belong to no queue (lane)`);
   const orphans = yield* first<{ n: number }>(
     `SELECT COUNT(*) AS n FROM items i WHERE i.state = 'held'
      AND NOT EXISTS (SELECT 1 FROM items d WHERE d.id = i.drained_by AND d.state IN ('queued', 'running'))`,

@@ -17,17 +17,17 @@ export const NO_WRITES = "the server accepts no writes: it is a standby, or the 
 
 const reasons: [RegExp, string][] = [
   [/^28/, "the server refuses the user or its password"],
-  [/^3D000/, "the server has no database of that name"],
-  [/^3F000/, "the database has none of the schemas of the user's search_path"],
+  [/^3D000/, "the server has no database with this name"],
+  [/^3F000/, "none of the schemas in the user's search_path exists in the database"],
   [/^25006/, NO_WRITES],
   [/^42501/, "the user may not create or change the store's tables"],
-  [/^42704/, "the server does not know a setting that the address names"],
+  [/^42704/, "the store's address contains a setting that the server does not know"],
   [/^53100/, "the server's disk is full"],
   [/^53300/, "the server accepts no more connections"],
-  [/^(40001|40P01|55P03)/, "other transactions took too long"],
+  [/^(40001|40P01|55P03)/, "other transactions blocked this one for too long"],
   [/^57014/, "a statement took longer than store.statementTimeoutMs"],
   [/^57P03/, "the server is starting or stopping"],
-  [/^(ENOTFOUND|EAI_)/, "its host is not known"],
+  [/^(ENOTFOUND|EAI_)/, "its host name is unknown"],
   [/^(ECONNREFUSED|ENOENT)/, "no server listens there"],
   [/^(EHOST|ENETUN|ETIMEDOUT)/, "its host cannot be reached"],
 ];
@@ -57,9 +57,9 @@ export function describeProblem(error: unknown): string | undefined {
   const reason = reasons.find(([pattern]) => pattern.test(code))?.[1];
   if (reason !== undefined) return reason;
   if (NO_PASSWORD.test(getMessage(error)))
-    return "the server asks for a password, but the address has none";
+    return "the server requires a password, but the address contains none";
   if (/certificate|SSL|TLS/i.test(getMessage(error))) return `TLS failed (${getMessage(error)})`;
-  if (SILENT.test(getMessage(error))) return "the server does not answer";
+  if (SILENT.test(getMessage(error))) return "the server does not respond";
   if (isBroken(error)) return "the connection is broken";
   return /^[0-9A-Z]{5}$/.test(code) ? "the server refused a statement" : undefined;
 }

@@ -30,7 +30,7 @@ export async function migrate(client: Client): Promise<void> {
     const version = await readSchemaVersion(client);
     if (version > migrations.length)
       throw urlError(
-        `it was written by a newer version of Portico (schema ${version}, known here: ${migrations.length}). Update Portico`,
+        `it was written by a newer version of Portico (its schema is ${version}, but this version knows only schemas up to ${migrations.length}). Update Portico`,
       );
     for (const parts of migrations.slice(version)) await applyMigration(client, parts);
     if (version === 0) await client.query("INSERT INTO portico_schema (version) VALUES (0)");

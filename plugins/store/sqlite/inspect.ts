@@ -105,8 +105,7 @@ async function perform<T>(connection: BackgroundConnection, operation: Operation
 
 const INCOMPLETE_COPY =
   "While a gateway runs, the file alone is not a complete copy: its -wal file contains the newest data. Make copies with `portico store backup`.";
-const ACCEPT_LOSS =
-  "Use an older copy, or accept that a gateway with this store never does this work.";
+const ACCEPT_LOSS = "Use an older copy, or accept that a gateway never processes these items.";
 
 function describeFailure(error: unknown): Partial<Inspection> {
   const { code } = error as { code?: string };

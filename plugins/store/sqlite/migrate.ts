@@ -24,7 +24,7 @@ export function migrate(connection: MigratedConnection): void {
   const version = readSchemaVersion(connection);
   if (version > newest) {
     throw storeUnavailable(
-      `The store was written by a newer version of Portico (schema ${version}, known here: ${newest}). Update Portico.`,
+      `The store was written by a newer version of Portico (its schema is ${version}, but this version knows only schemas up to ${newest}). Update Portico.`,
     );
   }
   while (readSchemaVersion(connection) < newest) {

@@ -262,7 +262,7 @@ test("rm removes what the user made, and the one that it replaced is back; a bun
   const top = await run("hooks", "rm", "gone");
   assert.match(
     top.stdout,
-    /^Removed .*workspace\/hooks\/gone\. gone is now the one in .*\/hooks\/gone \(\w+\)\.\n$/,
+    /^Removed .*workspace\/hooks\/gone\. gone is now loaded from .*\/hooks\/gone \(\w+\)\.\n$/,
   );
   assert.match((await run("hooks", "rm", "gone")).stdout, /^Removed .*\/hooks\/gone\.\n$/);
   assert.not.ok(existsSync(join(gateway.home, "hooks/gone")));

@@ -99,9 +99,15 @@ for (const [name, says] of [
   ["packed.db", /it is not a database\. Decompress the file/],
   ["without its log.db", /it contains no tables\. .* not a complete copy.*portico store backup/],
   ["foreign.db", /not the store of a gateway\. Choose another store/],
-  ["newer.db", /by a newer version of Portico \(schema 999, known here: \d+\)\. Update Portico/],
+  [
+    "newer.db",
+    /by a newer version of Portico \(its schema is 999, but this version knows only schemas up to \d+\)\. Update Portico/,
+  ],
   ["without a table.db", /its table kv is missing\. Use an older copy/],
-  ["contradictory.db", /3 waiting items are in no lane\. Use an older copy, or accept/],
+  [
+    "contradictory.db",
+    /3 queued or running items belong to no queue \(lane\)\. Use an older copy, or accept/,
+  ],
 ] as const) {
   test(`of ${name} it says what is wrong and what to do, fails, and changes nothing`, async () => {
     const before = () => readdirSync(dir).map((file) => [file, statSync(here(file)).mtimeMs]);

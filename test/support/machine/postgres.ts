@@ -32,7 +32,7 @@ export interface TestPostgres {
  * seconds. The gateway has accepted nothing then, and a sender sends the request again.
  */
 export const isRetryable = (status: number, text: string): boolean =>
-  status === 503 && text.includes("other transactions took too long");
+  status === 503 && text.includes("other transactions blocked this one for too long");
 
 /** The number of schemas that one `psql` call creates, since a process costs far more than a schema. */
 const SCHEMAS_AT_ONCE = 32;

@@ -392,7 +392,7 @@ for (const [what, url, says] of [
   [
     "a host that is not there",
     () => "postgres://u:secret-word@host..invalid/db",
-    /host is not known/,
+    /host name is unknown/,
   ],
   [
     "a port where nobody listens",

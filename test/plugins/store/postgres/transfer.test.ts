@@ -281,7 +281,7 @@ test("portico store check looks into a database without a gateway, and changes n
     sound.stdout + sound.stderr,
   );
   server.sql(`DELETE FROM ${schema}.lanes`);
-  assert.match((await check()).stderr, /1100 waiting items are in no lane/);
+  assert.match((await check()).stderr, /1100 queued or running items belong to no queue \(lane\)/);
   server.sql(`UPDATE ${schema}.portico_schema SET version = 999`);
   assert.match((await check()).stderr, /by a newer version of Portico/);
   const wrong = await check(url.replace(/\/\/([^@/]*@)?/, "//nobody:secret-word@"));
@@ -298,7 +298,7 @@ test("portico store migrate moves this home's store, and says what it moved", as
   const url = server.emptyUrl();
   const moved = await portico(home, ["store", "migrate", "--to", url]);
   assert.is(moved.code, 0, moved.stderr);
-  assert.match(moved.stdout, /items: 1100 rows, the same on both sides/);
+  assert.match(moved.stdout, /items: 1100 rows, identical in source and copy/);
   await using(url, async (store) =>
     assert.is((await store.items.stats()).kinds["turn"]?.queued, 1100),
   );

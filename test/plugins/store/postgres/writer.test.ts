@@ -78,7 +78,7 @@ for (const code of ["40P01", "40001", "55P03"]) {
     assert.is(statements.filter((text) => text === "ROLLBACK").length, 2);
     assert.is(statements.filter((text) => text === "COMMIT").length, 1, "both in one transaction");
     const error = Object.assign(new Error("in the way"), { code });
-    assert.is(describeProblem(error), "other transactions took too long");
+    assert.is(describeProblem(error), "other transactions blocked this one for too long");
   });
 }
 
