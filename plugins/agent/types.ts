@@ -214,7 +214,7 @@ export interface TurnRequest {
    */
   principal?: Principal;
   model?: string;
-  /** The only channel that the turn uses. */
+  /** The turn uses only this channel. */
   channel?: string;
   /** An agent of `agents.list`. Default: `main`. */
   agent?: string;

@@ -6,7 +6,7 @@ const Server = Type.Object(
     command: Type.Optional(
       Type.String({
         minLength: 1,
-        description: "The program, which speaks MCP over its standard streams.",
+        description: "The program to start, which speaks MCP over its standard input and output.",
       }),
     ),
     args: Type.Array(Type.String(), { default: [], description: "The arguments of the program." }),
@@ -36,7 +36,7 @@ const Server = Type.Object(
       default: 16 * 1024 * 1024,
       minimum: 1024,
       description:
-        "The largest size of one decompressed response or event over HTTP, in bytes. A larger one is an error.",
+        "The largest size of one decompressed response or event over HTTP, in bytes. A larger response or event is an error.",
     }),
     enabled: Type.Boolean({ default: true }),
   },

@@ -52,7 +52,7 @@ export const errors = PorticoError.table({
   copyDiffers: {
     code: "conflict",
     message:
-      "{table}: the copy differs from the source: it has {copied} rows instead of {expected}, or rows with other contents. Stop every gateway of the source, empty the target, and start again.",
+      "{table}: the copy ({copied} rows) differs from the source ({expected} rows). Stop every gateway of the source, empty the target, and start again.",
   },
   targetNotEmpty: {
     code: "conflict",

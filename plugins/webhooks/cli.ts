@@ -65,7 +65,7 @@ interface TestResult {
 }
 
 const describeReason = ({ path, expected, actual }: Reason): string =>
-  `${path} must be ${JSON.stringify(expected)}, but ${actual === undefined ? "is not there" : `is ${JSON.stringify(actual)}`}`;
+  `${path} must be ${JSON.stringify(expected)}, but ${actual === undefined ? "is missing" : `is ${JSON.stringify(actual)}`}`;
 
 const delivery = {
   name: "delivery",
@@ -127,7 +127,7 @@ function describeDelivery(delivery: DeliveryView): string[] {
       ([name, value]) => `header      ${name}: ${value}`,
     ),
     "",
-    delivery.payload ?? "(the body was not kept)",
+    delivery.payload ?? "(the body was not stored)",
   ];
 }
 
@@ -137,7 +137,7 @@ const list = commandFor<Listing>("GET /webhooks", managementRoutes.list, {
   view: (listing, io) => [
     `webhooks are ${listing.enabled ? "on" : "off"} at ${listing.path}; credentials: ${listing.credentials.join(", ") || "no token"}`,
     ...(listing.warning ? [`warning: ${listing.warning}`] : []),
-    ...Object.values(listing.refused).map((problem) => `refused: ${problem}`),
+    ...Object.values(listing.refused).map((problem) => `not in use: ${problem}`),
     ...listing.endpoints,
     ...io.table(
       ["MAPPING", "PATH", "ACTION", "NEEDS", "DELIVERY", "MATCHES ON"],
@@ -207,7 +207,7 @@ const catchSample = commandFor<{ mapping: string; paths: string[] }>(
   {
     name: "catch",
     summary:
-      "Keep a mapping's next request as its sample, for `webhooks test` and for checking placeholders",
+      "Store the next request to a mapping as its sample, for `webhooks test` and for checking placeholders",
     args: [{ name: "mapping", description: "The name of the mapping" }],
     options: {
       any: {
@@ -219,11 +219,11 @@ const catchSample = commandFor<{ mapping: string; paths: string[] }>(
       },
     },
     progress: ({ args, options }) =>
-      `waiting at the mapping ${args["mapping"]} for ${
-        options["any"] === true ? "any request" : "a request that it matches (--any: any request)"
-      }`,
+      options["any"] === true
+        ? `waiting for any request to the mapping ${args["mapping"]}`
+        : `waiting for a request that matches the mapping ${args["mapping"]} (--any: for any request)`,
     view: ({ mapping, paths }) => [
-      `kept as the sample of ${mapping}; a template may hold`,
+      `stored as the sample of ${mapping}; templates can use these placeholders:`,
       ...paths.map((path) => `  {${path}}`),
     ],
   },
@@ -244,7 +244,7 @@ const replay = commandFor<ReplayResult>(
     summary: "Replay a delivery with the current mappings",
     args: [delivery],
     view: ({ deliveryId, turnId, eventId }) =>
-      `${deliveryId}: started ${turnId ?? eventId ?? "nothing (the mapping does not match, or its transform dropped it)"}`,
+      `${deliveryId}: started ${turnId ?? eventId ?? "nothing (the mapping does not match, or its transform dropped the request)"}`,
   },
 );
 
@@ -308,6 +308,8 @@ function describeTest(result: TestResult): string[] {
 function describeSkip({ outcome, reason }: TestResult): string[] {
   if (!outcome) return [];
   return [
-    reason ? `skipped: ${describeReason(reason)}` : "skipped: its transform drops the request",
+    reason
+      ? `skipped: ${describeReason(reason)}`
+      : "skipped: the mapping's transform drops the request",
   ];
 }

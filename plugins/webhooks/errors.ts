@@ -17,7 +17,7 @@ export const errors = PorticoError.table({
   nothingHere: { code: "not_found", message: "There is nothing at {path}." },
   unknownEvent: {
     code: "not_found",
-    message: "There is no {kind} {id} of a webhook that these credentials may see.",
+    message: "There is no {kind} {id} that these credentials may see.",
   },
   brokenMapping: {
     code: "service_unavailable",
@@ -25,7 +25,7 @@ export const errors = PorticoError.table({
   },
   questionMismatch: {
     code: "forbidden",
-    message: "The request does not match the mapping: see {path}.",
+    message: "The request does not match the mapping: {path} does not have the required value.",
   },
   noMapping: {
     code: "no_mapping",
@@ -40,7 +40,7 @@ export const errors = PorticoError.table({
   // credentials
   addressNotAllowed: {
     code: "forbidden",
-    message: "This address may not call: it is not in webhooks.allowedIps.",
+    message: "This address may not send webhooks: it is not in webhooks.allowedIps.",
   },
   credentialsMissing: {
     code: "unauthorized",
@@ -54,15 +54,15 @@ export const errors = PorticoError.table({
   },
   mappingNotAllowed: {
     code: "forbidden",
-    message: "This key may not call the mapping that this request is for.",
+    message: "This key may not call the mapping that matches this request.",
   },
   pathNotAllowed: {
     code: "forbidden",
-    message: "This key may not call this path. webhooks.keys lists those that it may call.",
+    message: "This key may not call this path. webhooks.keys lists the paths that it may call.",
   },
   nameNotAllowed: {
     code: "forbidden",
-    message: "This key may not use that {kind}. It may use {allowed}.",
+    message: "This key may not use this {kind}. It may use {allowed}.",
   },
   announceNotAllowed: {
     code: "forbidden",
@@ -117,12 +117,12 @@ export const errors = PorticoError.table({
   },
   bodyNotKept: {
     code: "conflict",
-    message: "The body of this delivery was not kept, so it cannot be replayed.",
+    message: "The body of this delivery was not stored, so the delivery cannot be replayed.",
   },
   bodyIncomplete: {
     code: "conflict",
     message:
-      "The log does not have the whole body of this refused request, so the request cannot be replayed. Let its sender send it again.",
+      "The delivery log does not have the whole body of this refused request, so the request cannot be replayed. Ask the sender to send it again.",
   },
   targetGone: {
     code: "conflict",
@@ -162,7 +162,7 @@ export const errors = PorticoError.table({
   waitWithoutTurn: {
     ...CONFIGURATION,
     message:
-      "{key} is for mappings that start a turn of their own. It cannot be used with action wake or with coalesce.",
+      "{key} is only for mappings that start a turn of their own, so it cannot be used with the action `wake` or with `coalesce`.",
   },
   badPath: {
     ...CONFIGURATION,

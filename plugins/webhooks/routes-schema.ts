@@ -20,7 +20,7 @@ const Accepted = Type.Object({
 });
 const anyResponse = {
   200: {
-    description: "The gateway accepted the event, or the mapping ignored it.",
+    description: "The gateway accepted the event, or the mapping skipped it.",
     content: { "application/json": Type.Unknown(), "text/plain": Type.String() },
   },
   202: {
@@ -211,7 +211,7 @@ export const managementRoutes = {
   },
   catchSample: {
     ...owner,
-    summary: "Keep the next request that a mapping accepts as its sample",
+    summary: "Store the next request that a mapping accepts as its sample",
     query: Type.Object({
       timeout: Type.Optional(
         Type.Number({

@@ -70,16 +70,16 @@ const condition = Type.Union([
 const signingSecret = Type.String({
   pattern: "^(?!\\s*$)(?!\\s*whsec_.{0,21}$)(?!\\s*whpk_.{0,42}$)",
   expected:
-    "a signing secret that is not empty, with at least 16 bytes after whsec_ and 32 after whpk_",
+    "a non-empty signing secret; after a whsec_ prefix at least 16 bytes, after whpk_ at least 32",
   secret: true,
   description:
-    "The secret that the sender signs with. It must not be empty; a key after whsec_ has at least 16 bytes.",
+    "The secret that the sender signs with. It must not be empty; after the prefix whsec_, it must contain at least 16 bytes.",
 });
 const secrets = Type.Union([signingSecret, Type.Array(signingSecret, { minItems: 1 })]);
 /** Stripe's secrets also begin with `whsec_`, but are not Base64, so that any text is valid. */
 const stripeSecret = Type.String({
   pattern: "^(?!\\s*(?:whsec_)?\\s*$)",
-  expected: "a signing secret of Stripe that is not empty",
+  expected: "a non-empty signing secret of Stripe",
   secret: true,
 });
 
@@ -133,11 +133,12 @@ const coalesce = Type.Object(
     windowMs: timerMs({
       default: 30_000,
       description:
-        "How long no further delivery may have arrived before the turn starts, in milliseconds.",
+        "The turn starts when no further delivery has arrived for this time, in milliseconds.",
     }),
     maxWaitMs: timerMs({
       default: 300_000,
-      description: "The longest wait after the first delivery, in milliseconds.",
+      description:
+        "The longest time that the turn waits after the first delivery, in milliseconds.",
     }),
   },
   { description: "Combines a burst of deliveries into one turn." },
@@ -191,7 +192,7 @@ const mapping = Type.Object({
   match: Type.Optional(
     Type.Record(Type.String(), condition, {
       description:
-        "The requests that the mapping matches: paths (body.a[0].b, headers.x, query.x), each with the value that the request must have there.",
+        "The conditions that a request must meet: each key is a path (body.a[0].b, headers.x, query.x), with the value that the request must have at this path.",
     }),
   ),
   message: Type.Optional(
@@ -205,7 +206,7 @@ const mapping = Type.Object({
     ),
   ),
   model: Type.Optional(text("The model of the turn.")),
-  channel: Type.Optional(text("The only channel that the turn uses.")),
+  channel: Type.Optional(text("The turn uses only this channel.")),
   tools,
   delivery: Type.Optional(deliverySchema),
   action: Type.Optional(Type.Union([Type.Literal("agent"), Type.Literal("wake")])),
@@ -218,7 +219,7 @@ const mapping = Type.Object({
   wait: Type.Optional(
     Type.Boolean({
       description:
-        "Whether the gateway responds only when the turn has ended, with the result of the turn.",
+        "Whether the gateway waits for the end of the turn and responds with its result.",
     }),
   ),
   respond: Type.Optional(respond),
@@ -255,17 +256,17 @@ export const webhooksSchema = Type.Object(
       keep: Type.Integer({
         minimum: 1,
         default: 10_000,
-        description: "How many accepted deliveries the log keeps.",
+        description: "The largest number of accepted deliveries in the log.",
       }),
       keepRefused: Type.Integer({
         minimum: 1,
         default: 200,
-        description: "How many refused requests the log keeps.",
+        description: "The largest number of refused requests in the log.",
       }),
     }),
     mappings: Type.Record(Type.String(), mapping, {
       default: {},
-      description: "Mappings by name. The first one that matches a request handles it.",
+      description: "Mappings by name. The first mapping that matches a request handles it.",
     }),
   },
   { description: "Webhooks: endpoints for events from other systems." },

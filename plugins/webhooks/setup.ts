@@ -35,7 +35,7 @@ export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise
   const isKnown = wrongAtStart(config.mappings, (mapping) => current.broken.has(mapping));
   const logBrokenMappings = () => {
     for (const [mapping, problem] of current.broken)
-      ctx.log.error({ mapping }, `a mapping is refused: ${problem}`);
+      ctx.log.error({ mapping }, `a mapping is invalid and not in use: ${problem}`);
   };
   logBrokenMappings();
   const settings = () => current;

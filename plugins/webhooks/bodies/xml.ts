@@ -68,7 +68,7 @@ export function readXml(text: string, limits: BodyLimits): unknown {
     { xmlMode: true },
   );
   parser.end(text);
-  if (openElements.length > 1) throw xmlError("does not end");
+  if (openElements.length > 1) throw xmlError("ends before all elements are closed");
   if (top.fields.size !== 1 || top.texts.join("").trim() !== "")
     throw xmlError("must contain exactly one element");
   return Object.fromEntries(top.fields);

@@ -7,7 +7,7 @@ import type { Rendering } from "../mappings/rendering.ts";
 import type { Mapping } from "../settings.ts";
 
 const KEY_CHARS = 12;
-const MESSAGE = "The delivery is collected with others of its kind.";
+const MESSAGE = "The delivery will be combined with others into one turn.";
 
 /** Creates the work of a delivery that joins a burst. All deliveries of a burst have the same `burstKey`. */
 export function createBurstWork(

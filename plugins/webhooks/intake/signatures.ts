@@ -43,7 +43,8 @@ const MAX_SIGNATURES = 10;
 
 const MISSING = "The signature is missing.";
 const WRONG = "The signature does not match the body.";
-const LATE = "The time of the signature is too far from now: the delivery is late or a repetition.";
+const LATE =
+  "The timestamp of the signature is too far from the current time: the delivery is late, or a replay.";
 
 const schemes: Record<string, Scheme> = {
   github: {

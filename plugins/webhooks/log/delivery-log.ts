@@ -42,7 +42,7 @@ export function createDeliveryLog(ctx: PluginContext, quotas: () => Quotas): Del
     if (droppedCount > 0)
       ctx.log.warn(
         { dropped: droppedCount },
-        "refused requests arrived too fast for the delivery log",
+        "refused requests arrived too fast, so some are missing from the delivery log",
       );
     droppedCount = 0;
     const deliveries = waitingRows;

@@ -65,7 +65,7 @@ export function createTransforms(ctx: PluginContext): Transforms {
         stamp: computeStamp(module.inputs, startedAt),
       };
     } catch (error) {
-      ctx.log.error({ err: error, transform: file }, "a transform does not load");
+      ctx.log.error({ err: error, transform: file }, "a transform cannot be loaded");
       return { run: previous?.run, error, inputs, stamp: computeStamp(inputs, startedAt) };
     }
   }
@@ -98,7 +98,7 @@ function resolveInside(root: string, file: string): string {
   if (path === undefined) throw new Error(`there is no ${file} below <home>/transforms`);
   const real = realpathSync(path);
   if (!real.startsWith(realpathSync(root) + sep))
-    throw new Error(`${file} leads out of <home>/transforms`);
+    throw new Error(`${file} is outside <home>/transforms`);
   if ((statSync(real).mode & 0o022) !== 0)
     throw new Error(`${file} is writable by its group or by others: run chmod go-w on it`);
   return real;

@@ -328,7 +328,7 @@ test("a hook can be made and checked without a gateway", async () => {
     [() => rmSync(file), /there is no handler\.ts/],
     [
       () => writeFileSync(join(home, "hooks/alone/HOOK.md"), "---js\n{}\n---\n"),
-      /HOOK\.md:1: .*refused/,
+      /HOOK\.md:1: .*not supported/,
     ],
   ];
   for (const [breakIt, message] of broken) {

@@ -430,7 +430,11 @@ test("a mapping that was wrong at the start bars no change of anything else, and
     await until("its refusal", () => config.problem?.message.includes("mcp.servers.neither"));
     assert.is((await other.send("/hooks/second", { y: 2 })).status, 200);
     assert.ok(await refusal());
-    assert.not(other.lines.some(({ msg }) => String(msg).includes("some parts could not return")));
+    assert.not(
+      other.lines.some(({ msg }) =>
+        String(msg).includes("some parts of the gateway could not return"),
+      ),
+    );
 
     other.write("portico.json", text);
     await until("the file as it was", () => config.problem === undefined);

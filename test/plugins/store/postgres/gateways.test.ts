@@ -278,7 +278,7 @@ test("a server that asks for a password which the address has not is not kept wa
     await open(1, url).then(
       () => assert.unreachable(),
       ({ message }: Error) =>
-        assert.match(message, /asks for a password, but the address has none/),
+        assert.match(message, /requires a password, but the address contains none/),
     );
     await Promise.all(ended);
     assert.is(ended.length, 1);
@@ -376,7 +376,7 @@ for (const [what, url, says] of [
   [
     "a database that is not there",
     () => server.tcpUrl({ database: "nowhere" }),
-    /no database of that name/,
+    /no database with this name/,
   ],
   [
     "a database that lacks characters",
@@ -407,7 +407,7 @@ for (const [what, url, says] of [
   [
     "another setting",
     () => `${server.tcpUrl()}?options=-c%20no.such=1%20-c%20nonsense=1`,
-    /does not know a setting/,
+    /a setting that the server does not know/,
   ],
   ["no address", () => "postgres://u:secret-word@[/db", /cannot be read as an address/],
 ] as const) {
