@@ -33,7 +33,8 @@ const definition = {
   maxErrors: Type.Optional(
     Type.Integer({
       minimum: 0,
-      description: "How many consecutive failures disable the job; 0 means that no number does.",
+      description:
+        "The number of consecutive failures that disables the job. If it is 0, failures never disable the job.",
     }),
   ),
   deleteAfterRun: Type.Optional(Type.Boolean()),
@@ -61,7 +62,8 @@ export const CronConfig = Type.Object(
     maxErrors: Type.Integer({
       default: 10,
       minimum: 0,
-      description: "How many consecutive failures disable a job; 0 means that no number does.",
+      description:
+        "The number of consecutive failures that disables a job. If it is 0, failures never disable a job.",
     }),
     keepRuns: Type.Integer({
       default: 100,

@@ -17,7 +17,8 @@ const create = commandFor<KeyView & { key: string }>("POST /keys", keyRoutes.mak
     models: {
       type: "list",
       value: "PATTERN",
-      description: "The models that the key may use: gpt-4o, main/* (default: all except agents)",
+      description:
+        "The models that the key may use: gpt-4o, main/* (default: all models except agents)",
       read: splitAtCommas,
     },
     rpm: limit("requestsPerMinute", "The maximum number of requests per minute"),
@@ -137,7 +138,7 @@ function readExpiry(text: string): string {
   const unit = /^\d+([a-z]+)$/i.exec(text)?.[1];
   const reason =
     unit && !/^[hdw]$/.test(unit)
-      ? `${unit} is not a unit of time that is allowed here: use h, d or w`
+      ? `${unit} is not a supported unit of time: use h, d or w`
       : `"${text}" is not a time`;
   throw new Error(
     `${reason}. --expires takes a date (2026-12-31), a time, or how long from now (12h, 30d, 4w).`,

@@ -91,7 +91,7 @@ class KeyManagement {
     if (created === undefined) throw errors.notInForce();
     const view = await this.#view(name, created);
     if (view.state !== "expired") return reply(201, { ...view, key });
-    const warning = `it has already expired (${limits.expiresAt ?? limits.expires}), so it does not work`;
+    const warning = `the key has already expired (${limits.expiresAt ?? limits.expires}), so it does not work`;
     return reply(201, { ...view, warnings: [warning, ...(view.warnings ?? [])], key });
   }
 

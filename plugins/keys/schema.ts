@@ -45,7 +45,7 @@ const limits = {
       },
       {
         additionalProperties: false,
-        description: "How much the requests of the key may cost in a period.",
+        description: "How much the requests of the key may cost in each period.",
       },
     ),
   ),
@@ -104,7 +104,7 @@ export const createRequest = Type.Object(
   {
     name: Type.String({
       pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-      expected: "letters, digits, dots, dashes and underscores, at most 64",
+      expected: "at most 64 letters, digits, dots, dashes and underscores",
     }),
     ...limits,
   },

@@ -45,9 +45,9 @@ const test = commandFor<ChannelTest>("POST /channels/:name/test", modelRoutes.te
 
 export default defineCommand({
   name: "channels",
-  summary: "List the configured upstreams with their state, and test them",
+  summary: "List the configured channels (upstreams) with their state, and test them",
   description:
-    "A channel is one upstream in `channels` of the configuration. A model that fails three times in a row is not used for a while; the list says for how long.",
+    "A channel is one upstream in `channels` of the configuration. A model that fails three times in a row is not used for a while; `portico channels list` shows for how long.",
   examples: [
     "portico channels list",
     "portico channels test main",
@@ -75,7 +75,7 @@ function testLines({ ok, models, modelsError, model, ms, answer }: ChannelTest):
   return [
     ...(models === undefined ? [] : [`models: ${models} listed`]),
     ...(modelsError === undefined ? [] : [`models: ${modelsError}`]),
-    ...(ok ? [`${model}: answered in ${ms} ms: ${answer}`] : []),
+    ...(ok ? [`${model} responded in ${ms} ms: ${answer}`] : []),
   ];
 }
 

@@ -107,15 +107,18 @@ export const errors = PorticoError.table({
   // limits
   limitsUnavailable: {
     ...UNAVAILABLE,
-    message: "Budgets and token limits cannot be checked, because the plugin `store` is off.",
+    message:
+      "Budgets and token limits cannot be checked, because the plugin `store` is off. Enable this plugin.",
   },
   costsUnavailable: {
     ...UNAVAILABLE,
-    message: "A budget applies to this request, but the plugin that counts costs is off.",
+    message:
+      "A budget applies to this request, but the plugin that counts costs is off. Enable the plugin `usage`.",
   },
   channelCostsUnavailable: {
     ...UNAVAILABLE,
-    message: "The channel `{channel}` has a budget, but the plugin that counts costs is off.",
+    message:
+      "The channel `{channel}` has a budget, but the plugin that counts costs is off. Enable the plugin `usage`.",
   },
 
   // images in messages
@@ -133,7 +136,7 @@ export const errors = PorticoError.table({
   upstreamTimeout: {
     code: "upstream_timeout",
     status: 504,
-    message: "The upstream did not answer within {ms} ms.",
+    message: "The upstream did not respond within {ms} ms.",
   },
   listingTimeout: {
     code: "upstream_timeout",

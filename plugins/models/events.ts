@@ -13,7 +13,7 @@ export const events: PluginDefinition["events"] = {
       channel: "main",
       model: "gpt-4o",
       until: "2026-11-22T08:00:05.000Z",
-      error: "The upstream answered status 500.",
+      error: "The upstream responded with status 500.",
     },
   },
   "message:received": {

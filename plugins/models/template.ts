@@ -69,7 +69,7 @@ const wire: WireProvider = {
     }),
   error(status, _headers, body) {
     const { error }: ServerReply = parseObject(body) ?? {};
-    return { kind: kindOfStatus(status), message: error ?? \`The server answered status \${status}.\` };
+    return { kind: kindOfStatus(status), message: error ?? \`The server responded with status \${status}.\` };
   },
 };
 

@@ -42,7 +42,7 @@ export default definePlugin({
         url: "https://example.com/releases.atom",
         runId: "run_poll_0f3b",
         failedAt: "2027-01-31T08:15:00.000Z",
-        error: "The server answered 503.",
+        error: "The server responded with status 503.",
         consecutiveErrors: 1,
         nextCheckAt: "2027-01-31T08:16:00.000Z",
       },

@@ -70,7 +70,7 @@ export const Source = Type.Object(
     ),
     match: Type.Optional(
       Type.String({
-        description: "For a directory: only files whose name matches, such as *.csv.",
+        description: "For a directory: only files whose name matches this pattern, such as *.csv.",
       }),
     ),
   },

@@ -64,7 +64,7 @@ const show = defineCommand({
 
 export default commandFor<RequestPage>("GET /requests", requestRoutes.list, {
   name: "requests",
-  summary: "List requests for models: client, attempts, hooks, tokens and cost",
+  summary: "List requests to models, with their client, attempts, hooks, tokens and cost",
   description:
     "Lists the newest of the requests that the gateway stores in memory, including refused requests. The setting requests.keep limits how many it stores. Times are in UTC and show the start of the request. A dash means that the value is unknown.",
   options: { ...filters, ...periodOptions, ...pageOptions },

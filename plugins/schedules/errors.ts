@@ -41,7 +41,7 @@ export const errors = PorticoError.table({
   },
   zoneTwice: {
     code: "invalid_request_error",
-    message: "The expression names the zone {zone}, but tz is {tz}. Keep one of them.",
+    message: "The expression names the time zone {zone}, but `tz` is {tz}. Keep only one of them.",
   },
   notDate: {
     code: "invalid_request_error",
@@ -54,7 +54,7 @@ export const errors = PorticoError.table({
   },
   badInterval: {
     code: "invalid_request_error",
-    message: "everyMs must be a whole number of milliseconds, from 100 up to 100 years.",
+    message: "`everyMs` must be a whole number of milliseconds, from 100 up to 100 years.",
   },
   unknownNickname: {
     code: "invalid_request_error",

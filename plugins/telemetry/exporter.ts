@@ -93,7 +93,10 @@ export class Exporter {
         headOnly: true,
       });
       if (status >= 200 && status <= 299) return undefined;
-      return { reason: `it answered ${status}`, isRetryable: status === 429 || status >= 500 };
+      return {
+        reason: `it responded with status ${status}`,
+        isRetryable: status === 429 || status >= 500,
+      };
     } catch (error) {
       const { code, cause } = error as { code: string; cause?: { code?: string } };
       return { reason: cause?.code ?? code, isRetryable: true };

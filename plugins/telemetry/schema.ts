@@ -24,7 +24,7 @@ export const telemetrySchema = Type.Object(
     flushMs: timerMs({
       minimum: 10,
       default: 2000,
-      description: "How often spans are sent, in milliseconds.",
+      description: "The interval at which spans are sent, in milliseconds.",
     }),
   },
   { description: "Traces for OpenTelemetry." },

@@ -30,6 +30,6 @@ export const errors = PorticoError.table({
   },
   badPlace: {
     code: "invalid_request_error",
-    message: "`before` must be the `next` of an earlier response.",
+    message: "`before` must be the `next` value of an earlier page.",
   },
 });

@@ -28,7 +28,8 @@ export const usageSchema = Type.Object(
     flushMs: timerMs({
       minimum: 10,
       default: 1000,
-      description: "How often the gateway writes the counts to the store, in milliseconds.",
+      description:
+        "The interval at which the gateway writes the counts to the store, in milliseconds.",
     }),
     prices: Type.Record(Type.String(), Price, {
       default: {},

@@ -31,7 +31,9 @@ export const options: Record<string, OptionSpec> = {
     choices: ["GET", "POST", "PUT", "QUERY"],
     description: "The method of the request (default: GET, or POST with a body)",
   },
-  body: textOption("The body of the request, such as a GraphQL query; JSON is sent as JSON"),
+  body: textOption(
+    "The body of the request, such as a GraphQL query; a JSON object or list is sent as application/json",
+  ),
   browser: {
     type: "boolean",
     description: "For html and http: check the page as the browser renders it",
@@ -49,7 +51,10 @@ export const options: Record<string, OptionSpec> = {
     value: "CSS",
     description: "For html: a CSS selector of parts to ignore; may be repeated",
   },
-  match: textOption("For a directory: only files whose name matches", "GLOB"),
+  match: textOption(
+    "For a directory: only files whose name matches this pattern, such as *.csv",
+    "GLOB",
+  ),
   every: textOption("The interval between checks: 30s, 15m, 2h (default: 5m)", "TIME"),
   cron: textOption("Check by a cron expression", "EXPR"),
   tz: textOption("The time zone of the cron expression", "ZONE"),

@@ -33,7 +33,7 @@ export async function renderPage(
     });
     await guard.checkUrl(finalUrl);
     if (status !== null && (status < 200 || status > 299))
-      throw new CheckFailed(`The server answered ${status}.`, { status });
+      throw new CheckFailed(`The server responded with status ${status}.`, { status });
     const fn = "() => document.documentElement.outerHTML";
     const { result } = await requestBrowser<{ result?: unknown }>(browser, "/act", {
       kind: "evaluate",

@@ -103,13 +103,13 @@ async function fetchBody(request: ReadRequest): Promise<FetchedSource | "unchang
     return "unchanged";
   }
   if (status < 200 || status > 299)
-    throw new CheckFailed(`The server answered ${status}.`, {
+    throw new CheckFailed(`The server responded with status ${status}.`, {
       status,
       retryAfterMs: retryAfterMs(headers["retry-after"]),
     });
   if (status === 206 && !("range" in httpRequest.headers))
     throw new CheckFailed(
-      "The server answered with a part of the document (206), although the request was for the whole document.",
+      "The server responded with a part of the document (206), although the request was for the whole document.",
       { status },
     );
   if (body.length === 0) throw new CheckFailed("The response is empty.", { status });

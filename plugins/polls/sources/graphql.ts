@@ -25,7 +25,7 @@ export function refuseErrors({ body, items }: Source, response: Buffer): void {
     return;
   const { message } = (errors[0] ?? {}) as { message?: unknown };
   const reason = typeof message === "string" ? message.slice(0, 200) : "the server sent no message";
-  throw new CheckFailed(`The server answered the query with an error: ${reason}.`);
+  throw new CheckFailed(`The server responded to the query with an error: ${reason}.`);
 }
 
 function parseFields(text: string): Fields | undefined {

@@ -326,14 +326,14 @@ function textOf(value: unknown): string | undefined {
 function plainMessage(status: number, body: Buffer): string {
   const content = body.toString("utf8", 0, SEARCHED_BYTES).trim();
   const description = status >= 100 ? `status ${status}` : "an error";
-  if (content === "") return `The upstream answered ${description} without a body.`;
+  if (content === "") return `The upstream responded with ${description}, without a body.`;
   if (content.startsWith("<")) {
     const title = /<title[^<>]*>([^<]{1,200})<\/title>/i.exec(content)?.[1]?.trim();
-    return `The upstream answered ${description} with an HTML page${title === undefined ? "" : ` ("${title}")`}. Check the channel's baseUrl.`;
+    return `The upstream responded with ${description} and an HTML page${title === undefined ? "" : ` ("${title}")`}. Check the channel's baseUrl.`;
   }
   const form = parseJsonObject(content) === undefined ? formOf(content.slice(0, 500)) : undefined;
-  if (form !== undefined) return `The upstream answered ${description} with ${form}.`;
-  return `The upstream answered ${description}: ${content.slice(0, 500)}`;
+  if (form !== undefined) return `The upstream responded with ${description} and ${form}.`;
+  return `The upstream responded with ${description}: ${content.slice(0, 500)}`;
 }
 
 function formOf(text: string): string | undefined {

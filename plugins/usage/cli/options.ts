@@ -15,7 +15,7 @@ export const rangeOptions = {
   to: {
     type: "string",
     value: "DATE",
-    description: "Only requests up to this date (that day included) or time",
+    description: "Only requests up to and including this date, or up to this time",
   },
 } satisfies Record<string, OptionSpec>;
 

@@ -134,12 +134,12 @@ test("errors are never changes: statuses, pages instead of JSON, empty answers, 
   answer(rows(1));
   await p.run();
   const failures: [unknown, Record<string, string>, number, string][] = [
-    ["<html>Bad gateway</html>", {}, 502, "answered 502"],
+    ["<html>Bad gateway</html>", {}, 502, "responded with status 502"],
     ["<html>all is well</html>", { "content-type": "text/html" }, 200, "not JSON"],
     ["", {}, 200, "empty"],
     [{ other: 1 }, {}, 200, "nothing at"],
-    ["gone", {}, 410, "answered 410"],
-    ["slow down", { "retry-after": "7" }, 429, "answered 429"],
+    ["gone", {}, 410, "responded with status 410"],
+    ["slow down", { "retry-after": "7" }, 429, "responded with status 429"],
   ];
   for (const [body, headers, status, told] of failures) {
     answer(body, headers, status);
@@ -727,7 +727,7 @@ test("each failed check is an event", async () => {
   await undo();
   assert.equal(
     failed.map(({ name, error, consecutiveErrors }) => [name, error, consecutiveErrors]),
-    [1, 2].map((errors) => [`p${made}`, "The server answered 503.", errors]),
+    [1, 2].map((errors) => [`p${made}`, "The server responded with status 503.", errors]),
   );
 });
 

@@ -105,7 +105,7 @@ function withTimeout<T>(
     };
     const canceller = { cancel: () => settle(() => reject(clientDisconnected())) };
     const onTimeout = () => {
-      const message = `The provider \`${provider.name}\` did not answer within ${timeoutMs} ms.`;
+      const message = `The provider \`${provider.name}\` did not respond within ${timeoutMs} ms.`;
       const error = upstreamError({ kind: "timeout", message }, 0);
       target.stop(error);
       settle(() => reject(error));

@@ -128,7 +128,7 @@ export function emptyResponse(target: AttemptTarget, status: number): PorticoErr
   return upstreamError(
     {
       kind: "upstream",
-      message: `The upstream of channel \`${target.channel}\` answered ${status} without a body.`,
+      message: `The upstream of channel \`${target.channel}\` responded with status ${status}, without a body.`,
     },
     status,
   );
