@@ -99,7 +99,7 @@ export const errors = PorticoError.table({
     code: "library_unavailable",
     status: 501,
     message:
-      "This needs the browser automation library (playwright-core), which is not available in this installation. Install it with 'npm install playwright-core' and restart the gateway. {still}",
+      "This operation needs the browser automation library (playwright-core), which is not available in this installation. Install it with 'npm install playwright-core' and restart the gateway. {still}",
   },
   portTaken: {
     ...CONFLICT,
@@ -144,7 +144,7 @@ export const errors = PorticoError.table({
   },
   browserDiscarded: {
     ...NOT_RUNNING,
-    message: "This browser has been discarded. Try again to get a new one.",
+    message: "This browser has been discarded. Try again to get a new browser.",
   },
 
   // the debugging port
@@ -156,7 +156,7 @@ export const errors = PorticoError.table({
   stillStarting: { ...NOT_RUNNING, message: "The browser is starting. Try again in a moment." },
   otherBrowser: {
     ...NOT_FOUND,
-    message: "This is not the id of the running browser. GET /json/version shows it.",
+    message: "This is not the id of the running browser. GET /json/version shows the correct id.",
   },
   unknownTarget: {
     ...NO_TAB,
@@ -201,7 +201,10 @@ export const errors = PorticoError.table({
     message:
       "There is no browser profile {profile}. The profiles are: {known}. Create a profile with POST /profiles/create.",
   },
-  profileExists: { ...CONFLICT, message: "There is already a browser profile {profile}." },
+  profileExists: {
+    ...CONFLICT,
+    message: "There is already a browser profile {profile}. Choose another name.",
+  },
   badProfileName: { ...INVALID, message: "{name} cannot be a profile's name. Write {rule}." },
   remoteWithoutUrl: { ...INVALID, message: "A remote profile needs `cdpUrl`." },
   badCdpUrl: { ...INVALID, message: "`cdpUrl` is not a URL." },
@@ -298,7 +301,7 @@ export const errors = PorticoError.table({
   },
   tooManyTabs: {
     ...CONFLICT,
-    message: "{most} tabs are open, which is the maximum (browser.maxTabs). Close some first.",
+    message: "{most} tabs are open, which is the maximum (browser.maxTabs). Close some tabs first.",
   },
   tabLeaving: {
     ...TIMEOUT,
@@ -320,7 +323,7 @@ export const errors = PorticoError.table({
   },
   interruptedLoad: {
     ...FAILED,
-    message: "The page navigated to {url} while it was loading.",
+    message: "While the page was loading, it navigated to {url}.",
   },
   closedWhileLoading: {
     ...NO_TAB,
@@ -480,7 +483,10 @@ export const errors = PorticoError.table({
   pathProtected: { ...INVALID, message: "Files must not be written to this path: {reason}." },
   fileMissing: { ...INVALID, message: "There is no such file in the allowed directory." },
   fileUnreadable: { ...INVALID, message: "The file cannot be read." },
-  fileNotRegular: { ...INVALID, message: "Only regular files are accepted." },
+  fileNotRegular: {
+    ...INVALID,
+    message: "The path does not lead to a regular file. Only regular files are accepted.",
+  },
   fileWithLinks: {
     ...INVALID,
     message: "A file with several hard links is not accepted. Make a copy of it.",
@@ -504,7 +510,7 @@ export const errors = PorticoError.table({
   downloadOverRelay: {
     ...NOT_IMPLEMENTED,
     message:
-      "Downloads in a person's own browser go to the person's own download folder and cannot be fetched through the relay. Use a managed profile.",
+      "Downloads in a person's own browser go to that person's download folder and cannot be fetched through the relay. Use a managed profile.",
   },
 
   // screenshots, traces and the page's activity
@@ -560,7 +566,7 @@ export const errors = PorticoError.table({
   },
   notAState: {
     ...INVALID,
-    message: "The file is not a state that POST /state/save wrote: {reason}",
+    message: "The file was not written by POST /state/save: {reason}",
   },
 
   // overrides (POST /set/*)

@@ -62,7 +62,7 @@ const createProfile = browserCommand("POST /profiles/create", {
       "For a managed profile: additional command-line switches, as a JSON list",
     ),
   },
-  view: ({ profile }: { profile: string }) => `Made profile ${profile}.`,
+  view: ({ profile }: { profile: string }) => `Created profile ${profile}.`,
 });
 
 const deleteProfile = browserCommand("DELETE /profiles/:name", {

@@ -66,7 +66,7 @@ export const control = {
       ),
       ...LaunchSettings,
     },
-    what: "Making the profile",
+    what: "Creating the profile",
     isLasting: true,
     response: OfProfile,
   }),

@@ -33,7 +33,7 @@ function checkAction(
     const suggestion = typeof name === "string" ? didYouMean(name, Object.keys(KINDS)) : undefined;
     const hint =
       suggestion === undefined
-        ? `One of: ${Object.keys(KINDS).join(", ")}.`
+        ? `Use one of: ${Object.keys(KINDS).join(", ")}.`
         : `Did you mean ${suggestion}?`;
     throw name === undefined
       ? errors.kindMissing({ hint }, { param: param("kind") })

@@ -167,7 +167,7 @@ export async function setDevice(
     const suggestion = didYouMean(name, names);
     const hint =
       suggestion === undefined
-        ? " Names are like iPhone 14, Pixel 7, Desktop Chrome."
+        ? " Names of devices are, for example, iPhone 14, Pixel 7 and Desktop Chrome."
         : ` Did you mean ${suggestion}?`;
     throw errors.unknownDevice(
       { device: JSON.stringify(name.slice(0, 80)), hint },

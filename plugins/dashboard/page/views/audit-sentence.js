@@ -56,7 +56,9 @@ export function auditSentence({ action, entry, outcome, request }) {
   if (verb === undefined || noun === undefined) return capital(action);
   const group = isStep && collection.endsWith("s") ? collection : noun;
   const subject = name === undefined ? group : `${noun} ${name}`;
-  return outcome === "made" ? capital(`${verb} ${subject}`) : `Not ${verb}: ${subject}`;
+  if (outcome === "made") return capital(`${verb} ${subject}`);
+  // A verb that ends with a preposition needs its noun.
+  return / (?:in|for)$/.test(verb) ? `Not ${verb} ${subject}` : `Not ${verb}: ${subject}`;
 }
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

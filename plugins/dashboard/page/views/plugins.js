@@ -104,7 +104,7 @@ function renderDetail(plugin) {
     h("p", {}, withCode(plugin.description ?? "")),
     stateOf(plugin),
     facts([
-      ["from", plugin.root],
+      ["source", plugin.root],
       ["directory", plugin.dir],
       ["version", loaded && ["loaded ", ago(loaded.loadedAt), ` (load no. ${loaded.generation})`]],
     ]),

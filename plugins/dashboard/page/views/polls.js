@@ -190,9 +190,9 @@ function outcomeOf({
   return [
     facts([
       ["status", badge(status)],
-      ["new", count(newCount)],
-      ["listed", listed === undefined ? null : count(listed)],
-      ["HTTP", httpStatus],
+      ["new items", count(newCount)],
+      ["items in the source", listed === undefined ? null : count(listed)],
+      ["HTTP status", httpStatus],
     ]),
     h("h3", {}, "What the poll would send"),
     wouldSend === null
