@@ -9,6 +9,8 @@ export interface ConnectionsOptions {
   log: Logger;
   version: string;
   addTool(tool: Tool): Dispose;
+  /** Called for each new connection to a server. */
+  onRemote(remote: Remote): void;
 }
 
 /** The state of one server, as `portico mcp list` shows it. */
@@ -121,7 +123,9 @@ export class Connections {
         version: this.#options.version,
         addTool: this.#options.addTool,
         onRemote: (remote) => {
-          if (!signal.aborted) connection.remote = remote;
+          if (signal.aborted) return;
+          connection.remote = remote;
+          this.#options.onRemote(remote);
         },
         onTools: (tools) => {
           Object.assign(state, { state: "connected", tools, error: undefined });

@@ -2,13 +2,17 @@
 import { type Call, type Dispose, type PluginContext, principalOf } from "portico";
 import type { Connections } from "./connections.ts";
 import { mcpRoutes } from "./routes-schema.ts";
+import type { Remote } from "./remote.ts";
 import type { McpServices } from "./serve.ts";
 import type { Sessions } from "./sessions.ts";
 
-export function createFrontDoor(
-  ctx: PluginContext,
-  connections: Connections,
-): { configure(isEnabled: boolean): void } {
+export interface FrontDoor {
+  configure(isEnabled: boolean): void;
+  /** Renews the clients' subscriptions on a new connection to a server. */
+  renewSubscriptions(remote: Remote): void;
+}
+
+export function createFrontDoor(ctx: PluginContext, connections: Connections): FrontDoor {
   let sessions: Promise<Sessions> | undefined;
   ctx.defer(async () => (await sessions)?.close());
 
@@ -17,7 +21,8 @@ export function createFrontDoor(
    */
   function findSessions(): Promise<Sessions> | undefined {
     const isAlone = ctx.find("workers") === undefined && ctx.find("store")?.sharedBy !== "gateways";
-    if (isAlone) sessions ??= import("./sessions.ts").then((module) => new module.Sessions());
+    if (isAlone)
+      sessions ??= import("./sessions.ts").then((module) => new module.Sessions(ctx.log));
     return isAlone ? sessions : undefined;
   }
   let routes: Dispose[] = [];
@@ -54,6 +59,9 @@ export function createFrontDoor(
         for (const remove of routes) void remove();
         routes = [];
       }
+    },
+    renewSubscriptions(remote) {
+      void sessions?.then((all) => all.renewSubscriptions(remote));
     },
   };
 }

@@ -21,6 +21,7 @@ export default definePlugin({
       log: ctx.log,
       version: ctx.version,
       addTool: (tool) => ctx.add("tool", tool),
+      onRemote: (remote) => frontDoor.renewSubscriptions(remote),
     });
     const frontDoor = createFrontDoor(ctx, connections);
     frontDoor.configure(config.mcp.enabled);

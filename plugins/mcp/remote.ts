@@ -124,6 +124,8 @@ export class Remote {
     const unsubscribe = async (): Promise<void> => {
       followers.delete(follower);
       if (followers.size > 0 || !this.#followers.delete(uri)) return;
+      // A server forgets its subscriptions with the connection.
+      if (this.#client.transport === undefined) return;
       await this.request("resources/unsubscribe", { uri });
     };
     try {

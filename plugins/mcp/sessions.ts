@@ -6,8 +6,9 @@
 import { randomUUID } from "node:crypto";
 import type { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
-import type { Call } from "portico";
+import type { Call, Logger } from "portico";
 import type { Access } from "portico/agent";
+import type { Remote } from "./remote.ts";
 import { Subscriptions } from "./subscriptions.ts";
 
 const MAX_SESSIONS = 200;
@@ -31,8 +32,10 @@ export type CreateServer = (session: Pick<Session, "subscriptions">) => Server;
 export class Sessions {
   readonly #sessions = new Map<string, Session>();
   readonly #sweeper: NodeJS.Timeout;
+  readonly #log: Logger;
 
-  constructor() {
+  constructor(log: Logger) {
+    this.#log = log;
     this.#sweeper = setInterval(() => this.#closeIdle(), SWEEP_MS).unref();
   }
 
@@ -46,7 +49,7 @@ export class Sessions {
     this.#makeRoom();
     const id = randomUUID();
     const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: () => id });
-    const subscriptions = new Subscriptions();
+    const subscriptions = new Subscriptions(this.#log);
     const server = createServer({ subscriptions });
     const session: Session = {
       ...{ id, principal, server, transport, subscriptions },
@@ -57,6 +60,11 @@ export class Sessions {
     await server.connect(transport as Parameters<Server["connect"]>[0]);
     this.#sessions.set(id, session);
     return session;
+  }
+
+  /** Renews the subscriptions of all clients to a server's resources on a new connection to it. */
+  renewSubscriptions(remote: Remote): void {
+    for (const { subscriptions } of this.#sessions.values()) subscriptions.renew(remote);
   }
 
   /** Passes a request to the session's transport, which writes the response. */

@@ -23,6 +23,8 @@ type Ask = (method: string, params: Json) => Promise<Json>;
 const content = (...parts: unknown[]) => ({ content: parts });
 
 let level = "warning";
+/** The URIs to which the client has subscribed, each as often as it has. */
+let subscriptions: string[] = [];
 
 const object = (properties: Json, required: string[] = []) => ({
   type: "object",
@@ -108,6 +110,8 @@ const tools: Record<string, (args: Json, notify: Notify, token: unknown, ask: As
       if (level === "debug") await notify("notifications/message", { level: "debug", data });
     return content(text("logged"));
   },
+  subscriptions: () => content(text(JSON.stringify(subscriptions))),
+  crash: () => process.exit(1),
   strict: (args) => content(text(JSON.stringify(args))),
 };
 
@@ -180,9 +184,11 @@ server.fallbackRequestHandler = async ({ method, params = {} }, extra): Promise<
     extra.sendRequest({ method: named, params: about } as never, ResultSchema);
   switch (method) {
     case "resources/subscribe":
+      subscriptions.push(uri);
       await notify("notifications/resources/updated", { uri });
       return {};
     case "resources/unsubscribe":
+      subscriptions = subscriptions.filter((each) => each !== uri);
       return {};
     case "tools/list":
       return {

@@ -21,15 +21,18 @@ test.before(async () => {
   const full = program(join(import.meta.dirname, "full-server.program.ts"));
   const server = { command: process.execPath, args: [...full, "test"] };
   gateway = await startGateway({ config: { mcp: { servers: { test: server } } } });
-  await until("the server", async () => {
-    const { servers } = await gateway.json("GET", "/mcp/servers");
-    return servers[0].state === "connected";
-  });
+  await untilConnected();
 });
 test.after.each(async () => {
   for (const client of clients.splice(0)) await client.close();
 });
 test.after(() => gateway?.stop());
+
+const untilConnected = () =>
+  until("the server", async () => {
+    const { servers } = await gateway.json("GET", "/mcp/servers");
+    return servers[0].state === "connected";
+  });
 
 async function connect(): Promise<{ client: Client; transport: StreamableHTTPClientTransport }> {
   const capabilities = { sampling: {}, elicitation: {} };
@@ -91,6 +94,63 @@ test("a client hears of a resource that it follows until it does not any more", 
   });
   assert.is(heard[0], "test://static-text");
   await client.unsubscribeResource({ uri: "test://static-text" });
+});
+
+const subscriptionsOf = async (client: Client): Promise<string[]> =>
+  JSON.parse(textOf(await client.callTool({ name: "test_subscriptions", arguments: {} })));
+
+test("concurrent requests for a subscription share one, which one request ends", async () => {
+  const { client, transport } = await connect();
+  const uri = "test://static-binary";
+  // The requests of one message begin at the same time, however busy the machine is.
+  const requests = [1, 2, 3].map((id) => ({
+    ...{ jsonrpc: "2.0", id, method: "resources/subscribe" },
+    params: { uri },
+  }));
+  const headers = {
+    accept: "application/json, text/event-stream",
+    "mcp-session-id": transport.sessionId ?? "",
+  };
+  const response = await gateway.request("POST", "/mcp", requests, { headers });
+  assert.is((await response.text()).match(/"result":\{\}/g)?.length, 3);
+  assert.equal(await subscriptionsOf(client), [uri]);
+  await client.unsubscribeResource({ uri });
+  assert.equal(await subscriptionsOf(client), []);
+});
+
+test("a subscription outlives the connection to its server", async () => {
+  const { client } = await connect();
+  const uri = "test://static-text";
+  let updates = 0;
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, () => {
+    updates++;
+  });
+  await until("the stream of notifications", async () => {
+    await client.subscribeResource({ uri });
+    if (updates > 0) return true;
+    await client.unsubscribeResource({ uri });
+    return false;
+  });
+  const crash = await client.callTool({ name: "test_crash", arguments: {} });
+  assert.ok(crash.isError);
+  updates = 0;
+  await untilConnected();
+  await until("an update over the new connection", () => updates > 0);
+  assert.equal(await subscriptionsOf(client), [uri]);
+  await client.subscribeResource({ uri });
+  assert.equal(await subscriptionsOf(client), [uri], "it is there already");
+  await client.unsubscribeResource({ uri });
+  assert.equal(await subscriptionsOf(client), []);
+});
+
+test("a subscription whose server is away ends without an error", async () => {
+  const { client } = await connect();
+  const uri = "test://static-text";
+  await client.subscribeResource({ uri });
+  await client.callTool({ name: "test_crash", arguments: {} });
+  await client.unsubscribeResource({ uri });
+  await untilConnected();
+  assert.equal(await subscriptionsOf(client), []);
 });
 
 test("a session that has ended, or that nobody opened, is 404", async () => {
