@@ -151,7 +151,7 @@ export class ConfigFollower {
     this.#problem = { message: error.message, line };
     this.#log?.error(
       { line, err: error },
-      `the changed configuration could not be activated: ${error.message}`,
+      `the changed configuration is not active: ${error.message}`,
     );
     return error;
   }

@@ -52,7 +52,7 @@ function describe(status: Status): string[] {
   );
   if (problem) {
     const at = problem.line ? ` (line ${problem.line})` : "";
-    lines.push("", `The changed configuration could not be activated${at}: ${problem.message}`);
+    lines.push("", `The changed configuration is not active${at}: ${problem.message}`);
   }
   const failing = [...status.plugins, ...status.hooks].filter(
     ({ state, error }) => error && state !== "disabled",

@@ -21,7 +21,7 @@ function textLines(sign: string, value: unknown): string[] {
 
 /** Formats versions as a table, newest first. */
 export function versionLines(io: CommandIO, versions: readonly VersionInfo[]): string[] {
-  if (versions.length === 0) return ["No version is stored yet."];
+  if (versions.length === 0) return ["No versions have been stored yet."];
   const rows = [...versions]
     .reverse()
     .map((version) => [
