@@ -72,18 +72,21 @@ const http = {
     description: "How deeply lists, objects and XML elements may be nested in a request body.",
   }),
   maxConnections: connections(
-    "How many client connections each worker holds at a time: a number, or `auto`, which derives it from the process's limit on open files. At the limit, a new connection replaces an idle one.",
+    "How many client connections each worker holds at a time: a number, or `auto`, which derives the number from the process's limit on open files. When this number is reached, a new connection replaces an idle one.",
   ),
   maxConnectionsPerAddress: connections(
     "How many client connections each worker holds for one client address: a number, or `auto` for half of maxConnections. Addresses in gateway.trustedProxies are exempt.",
   ),
   allowedOrigins: texts("Origins of web pages that may call the gateway."),
-  allowedHosts: texts("Additional host names under which the gateway is reached."),
+  allowedHosts: texts("Additional host names by which clients reach the gateway."),
   headersTimeoutMs: milliseconds(
     15_000,
-    "How long the headers of a request may take (0: no limit)",
+    "How long a client may take to send the headers of a request (0: no limit)",
   ),
-  bodyTimeoutMs: milliseconds(60_000, "How long the body of a request may pause (0: no limit)"),
+  bodyTimeoutMs: milliseconds(
+    60_000,
+    "How long a client may pause while it sends a request body (0: no limit)",
+  ),
 };
 
 const gateway = {

@@ -23,7 +23,7 @@ export const errors = PorticoError.table({
   },
   placeholderInHost: {
     code: "invalid_request_error",
-    message: "{key} may hold placeholders in its path and query, but not in its host.",
+    message: "{key} may contain placeholders in its path and query, but not in its host.",
   },
   badHeader: { code: "invalid_request_error", message: "{key} is not a header that can be sent." },
   badSecret: {

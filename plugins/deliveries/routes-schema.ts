@@ -8,7 +8,7 @@ const owner = { access: "gateway" } as const;
 
 const Delivery = Type.Object({
   id: Type.String(),
-  seq: Type.Integer({ description: "The number of the delivery, which `before` accepts" }),
+  seq: Type.Integer({ description: "The number of the delivery, to pass as `before`" }),
   url: Type.String({ description: "The address of the receiver, with secrets masked" }),
   type: Type.Optional(Type.String()),
   principal: Type.Optional(Type.String()),

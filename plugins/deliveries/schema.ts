@@ -13,7 +13,7 @@ export const deliveriesSchema = Type.Object(
       minItems: 1,
       default: [1_000, 5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000],
       description:
-        "The pauses before the second and each later attempt, in milliseconds. The last value also applies to all later attempts.",
+        "The pauses before the second, the third and further attempts, in milliseconds. The last pause is used for all attempts that follow.",
     }),
     allowPrivateNetwork: Type.Boolean({
       default: false,

@@ -13,7 +13,7 @@ const ATTEMPT_TIMEOUT_MS = 1_000;
 
 export default definePlugin({
   name: "egress",
-  description: "Decides which addresses the gateway may reach: the policy for fetches and browsers",
+  description: "Decides which addresses the gateway and its browsers may reach",
   errors,
   setup() {
     setDefaultAutoSelectFamilyAttemptTimeout(ATTEMPT_TIMEOUT_MS);

@@ -21,7 +21,7 @@ const retentionSchema = Type.Object({
   ),
   sessionsDays: days(
     30,
-    "The number of days after their last use after which the gateway deletes sessions whose name nobody chose; 0 means never.",
+    "The number of days without use after which the gateway deletes a session whose name nobody chose; 0 means never.",
   ),
   usageDays: days(
     400,

@@ -26,7 +26,7 @@ const rateLimit = Type.Object({
 const tools = Type.Optional(
   Type.Array(Type.String({ minLength: 1 }), {
     description:
-      "Tools that the turns have in addition to files, memory, web, browser and sessions, by name; * matches any text.",
+      "The names of tools that the turns may use in addition to files, memory, web, browser and sessions; * matches any text.",
   }),
 );
 
@@ -154,7 +154,7 @@ const respond = Type.Object(
   },
   {
     description:
-      "The response to the sender, in which strings are templates with {turnId}, {sessionId}, {eventId}, and, if `wait` is true, {result}.",
+      "The response to the sender. Its strings are templates that can contain {turnId}, {sessionId}, {eventId} and, if `wait` is true, {result}.",
   },
 );
 

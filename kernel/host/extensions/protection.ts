@@ -72,7 +72,7 @@ function whyEvaluated(
   const isSetting = SETTINGS.test(basename(file));
   const directory = dirname(file);
   if (isSetting && code.some((root) => isInside(root, directory)))
-    return "hooks and plugins below its directory depend on this settings file";
+    return "hooks and plugins in or below its directory depend on this settings file";
   for (const { files, imports, packages } of evaluated) {
     if (isAmong(file, [...packages].map(toRealPath)))
       return "a hook or plugin requires this package";

@@ -187,7 +187,7 @@ function describeConsequence({ active, candidates }: Slot, top: Candidate): stri
   if (active)
     return `generation ${active.generation} from ${active.version.candidate.dir} keeps running`;
   const shadowed = candidates.find(({ root }) => root.rank < top.root.rank);
-  return shadowed ? `it shadows ${shadowed.dir}, which does not run either` : "it does not run";
+  return shadowed ? `it replaces ${shadowed.dir}, which does not run either` : "it does not run";
 }
 
 function getErrorCode(thrown: unknown): unknown {

@@ -30,7 +30,7 @@ const doctor: Command = {
   name: "doctor",
   summary: "Check the installation and suggest fixes",
   description:
-    "Works without a running gateway, but checks more if one is running. Exits with status 1 if something is wrong.",
+    "Works without a running gateway, but makes more checks if a gateway is running. Exits with status 1 if something is wrong.",
   examples: ["portico doctor", "portico doctor --json"],
   async run(io) {
     io.progress("checking …");

@@ -11,7 +11,7 @@ export const newHook: Command = {
   name: "new",
   summary: "Create a typed, working hook as a starting point",
   description:
-    "The command writes the hook to <home>/hooks/NAME, or with --workspace to <workspace>/hooks/NAME. A running gateway activates it at once.",
+    "The command writes the hook to <home>/hooks/NAME, or with --workspace to <workspace>/hooks/NAME. A running gateway activates the hook at once.",
   args: [
     {
       name: "name",
@@ -73,13 +73,13 @@ async function run(io: CommandIO): Promise<void> {
   const tryIt = `portico hooks run ${hook}${eventNames.length > 1 ? ` --event ${eventNames[0]}` : ""}`;
   const activeText = `The hook runs now. Edit its files: a saved change is active at once. Test it: ${tryIt}`;
   const notLoadedText = home.running()
-    ? "The gateway that runs from this home activates it at once. See portico hooks info."
-    : "It runs as soon as you start a gateway: portico start.";
+    ? "The gateway that runs from this home activates the hook at once. See portico hooks info."
+    : "The hook runs as soon as you start a gateway: portico start.";
   const nextStep = () => {
     if (ownRecord === undefined) return notLoadedText;
     return state === "active"
       ? activeText
-      : `It does not run: ${ownRecord.error ?? ownRecord.reason ?? state}`;
+      : `The hook does not run: ${ownRecord.error ?? ownRecord.reason ?? state}`;
   };
   io.show({ hook, dir, events: eventNames, state }, () => [
     `Wrote ${join(dir, script ? "handler.js" : "handler.ts")}${state ? ` (${state})` : ""}.`,

@@ -185,7 +185,7 @@ function describe(hook: HookRecord): string[] {
     ["From", loaded && loaded.dir !== hook.dir ? loaded.dir : undefined],
     [
       "Runs",
-      `${hook.runs}, of which ${hook.failures} failed, the last ${hook.failuresInARow} in a row`,
+      `${hook.runs}, of which ${hook.failures} failed; failures in a row: ${hook.failuresInARow}`,
     ],
     [
       "Last run",

@@ -42,7 +42,7 @@ const create = defineCommand({
   name: "new",
   summary: "Create a working plugin as a starting point",
   description:
-    "The command writes the plugin to <home>/plugins/NAME. A running gateway activates it at once.",
+    "The command writes the plugin to <home>/plugins/NAME. A running gateway activates the plugin at once.",
   args: [
     { name: "name", description: "The name of the plugin: lower-case letters, digits and dashes" },
   ],
@@ -143,7 +143,7 @@ async function createPlugin(io: CommandIO): Promise<void> {
   );
   io.show({ plugin, dir, state: record?.state }, () => [
     `Wrote ${join(dir, "plugin.ts")}${record ? ` (${record.state})` : ""}.`,
-    ...(record ? [] : ["It runs as soon as you start a gateway: portico start."]),
+    ...(record ? [] : ["The plugin runs as soon as you start a gateway: portico start."]),
     `${template.tryIt(plugin)} Edit the file: a saved change is active at once.`,
   ]);
 }

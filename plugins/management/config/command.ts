@@ -40,7 +40,7 @@ const command: Command = {
     },
     {
       name: "set",
-      summary: "Set one key, or without VALUE, remove the key so that its default applies",
+      summary: "Set one key; without VALUE, remove the key so that its default applies",
       description: `VALUE is read as JSON5 (numbers, true, lists, objects); anything else is a string. \${NAME} is stored as a reference to an environment variable, which must be set here or in <home>/.env. The command refuses a value with which the configuration could not be loaded, and leaves the file unchanged. It preserves the comments and the order of the file. To change an entry of a map such as channels, pass the entry's own key, such as channels.main.`,
       args: [key, { name: "value", optional: true }],
       options: dryRun,
@@ -97,7 +97,7 @@ const command: Command = {
       name: "undo",
       summary: "Restore the version before the latest change, or another version",
       description:
-        "An undo also creates a version, so nothing is lost. A second undo restores the version before that. portico config undo N restores any version that portico config history lists.",
+        "An undo also creates a version, so nothing is lost. A second undo goes back one more version. portico config undo N restores any version that portico config history lists.",
       args: [{ name: "version", optional: true }],
       options: dryRun,
       examples: ["portico config undo", "portico config undo 3 --dry-run"],

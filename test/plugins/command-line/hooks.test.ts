@@ -215,7 +215,7 @@ test("new does not say that a hook runs which waits for its approval", async ({ 
   const made = await run("hooks", "new", "waits", "--event", "message:received", "--workspace");
   assert.match(
     made.stdout,
-    /\(unapproved\)\.\nIt does not run: its content is not approved: .*portico hooks approve waits/,
+    /\(unapproved\)\.\nThe hook does not run: its content is not approved: .*portico hooks approve waits/,
   );
   rmSync(join(gateway.home, "workspace/hooks/waits"), { recursive: true });
   await run("config", "unset", "hooks.trust");
@@ -291,7 +291,7 @@ test("a hook whose root is a link, or an unreachable gateway, is reported as tha
     "--token",
     "wrong",
   );
-  assert.match(asked.stdout, /The gateway that runs from this home activates it at once/);
+  assert.match(asked.stdout, /The gateway that runs from this home activates the hook at once/);
   await untilRight(
     () => run("hooks", "info", "later"),
     ({ stdout }) => /State +active/.test(stdout),

@@ -129,7 +129,7 @@ test("a broken override at start does not fall back silently", async ({ make }) 
   assert.is((await home.ask("q")).reply, undefined);
   assert.ok(
     home.lines.some((line) =>
-      /cannot be loaded: .*it shadows .*hooks\/a, which does not run either/.test(
+      /cannot be loaded: .*it replaces .*hooks\/a, which does not run either/.test(
         String(line["msg"]),
       ),
     ),
