@@ -86,7 +86,7 @@ export const errors = PorticoError.table({
     code: "rate_limit_exceeded",
     type: "rate_limit_error",
     message:
-      "This request may use {estimate} tokens, and would exceed this key's limit of {max} tokens per minute at the moment. Try again in {seconds} s.",
+      "This request may use {estimate} tokens, which at the moment would exceed this key's limit of {max} tokens per minute. Try again in {seconds} s.",
   },
   budgetUsedUp: {
     code: "insufficient_quota",

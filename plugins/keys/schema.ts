@@ -66,7 +66,7 @@ const limits = {
 const hash = (description: string) =>
   Type.String({
     pattern: "^sha256:[0-9a-f]{64}$",
-    expected: "sha256: and 64 hexadecimal digits",
+    expected: "sha256: followed by 64 hexadecimal digits",
     secret: true,
     description,
   });

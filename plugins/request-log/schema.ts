@@ -23,7 +23,7 @@ export const requestsSchema = Type.Object(
       exclusiveMinimum: 0,
       maximum: 24 * 366,
       default: 72,
-      description: "How many hours a request stays stored.",
+      description: "The number of hours for which a request is stored.",
     }),
   },
   { description: "Details of individual requests, which the gateway stores in memory." },

@@ -131,7 +131,9 @@ export function scheduleCommands<V extends { name: string }, R, Started>(
       name: "runs",
       summary: summaries.runs,
       args,
-      options: { limit: { description: "The number of runs, newest first (default: 20)" } },
+      options: {
+        limit: { description: "The maximum number of runs to show, newest first (default: 20)" },
+      },
       view: ({ runs }, io) => io.table(options.columns, runs.map(options.row)),
     }),
     rm: commandFor<{ name: string }>(`DELETE ${root}/:id`, routes.remove, {

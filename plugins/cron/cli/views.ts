@@ -64,7 +64,7 @@ export function describeJob(view: JobView): string[] {
     `overlap    ${view.overlap}`,
     `last run   ${state.lastRunAt === null ? "never" : time(state.lastRunAt)}${state.lastStatus ? `  ${state.lastStatus}` : ""}`,
     ...(state.lastError
-      ? [`last error ${state.lastError} (${state.consecutiveErrors} in a row)`]
+      ? [`last error ${state.lastError} (consecutive errors: ${state.consecutiveErrors})`]
       : []),
     ...(view.nextDates ?? []).map(
       (date, i) => `${i === 0 ? "next      " : "          "} ${time(date)}`,

@@ -17,7 +17,7 @@ export function atTime(ctx: PluginContext, time: number, work: () => Promise<unk
   const start = (): void => {
     if (ctx.signal.aborted) return;
     work().catch((error: unknown) =>
-      ctx.log.error({ err: error }, "cron could not process a burst of due jobs"),
+      ctx.log.error({ err: error }, "a due cron job could not be processed"),
     );
   };
   setTimeout(start, Math.max(0, time - ctx.use("store").now())).unref();

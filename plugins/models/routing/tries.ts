@@ -130,7 +130,7 @@ export class Tries {
     if (!isUpstreamError(error)) trace.attempts--;
     this.#engine.log.debug(
       { channel: channel.name, model, attempt: trace.attempts, err: error, next },
-      "attempt failed",
+      "an attempt at a request failed",
     );
     if (next === "give up") throw new FinalError(error);
     if (next === "next target") throw error;

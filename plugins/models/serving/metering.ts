@@ -111,7 +111,7 @@ function recordOf(
 /** A meter that fails must not cost the client its response. */
 function notify(meter: ChatMeter, record: ChatRecord, log: Logger): Promise<unknown> | undefined {
   const logFailure = (error: unknown) =>
-    log.error({ err: error, meter: meter.name }, "a meter failed");
+    log.error({ err: error, meter: meter.name }, "a plugin could not count a finished request");
   try {
     const counting = meter.finished(record);
     return counting instanceof Promise ? counting.catch(logFailure) : undefined;

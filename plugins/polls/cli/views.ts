@@ -75,7 +75,7 @@ export function describePoll(view: PollView): string[] {
     `last check  ${time(state.lastCheckAt)}${state.lastStatus ? `  ${state.lastStatus}` : ""}`,
     `last change ${time(state.lastChangeAt)}`,
     ...(state.lastError
-      ? [`last error  ${state.lastError} (${state.consecutiveErrors} in a row)`]
+      ? [`last error  ${state.lastError} (consecutive errors: ${state.consecutiveErrors})`]
       : []),
     ...(state.nextCheckAt ? [`next check  ${time(state.nextCheckAt)}`] : []),
     ...(view.note ? [view.note] : []),

@@ -152,7 +152,7 @@ export const functionCallsAsTools: RequestRule = {
   name: "function-calls-as-tools",
   demand: "Earlier calls of functions must be tool calls with ids.",
   remedy:
-    "Converts `function_call` into a tool call, and a message with the role `function` into its result.",
+    "Converts `function_call` into a tool call, and a message with the role `function` into the result of that call.",
   chat(request, notes) {
     return eachMessage(request, (message, place) => {
       if (message.role === "function") {
