@@ -172,7 +172,7 @@ test("for a running gateway, channels, jobs and turns are checked too; status na
       stdout,
       /turns: The turn turn_\w+ of session .* is dead: [^\n]*[^.]\. Try it again: portico turns replay turn_/,
     );
-    assert.match(stdout, /cron: daily failed the last time: /);
+    assert.match(stdout, /cron: daily failed at its last run: /);
   } finally {
     await gateway.stop();
   }

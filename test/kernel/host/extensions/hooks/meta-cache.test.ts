@@ -33,7 +33,7 @@ test("what was read once is known after a restart; a torn file, another text and
       "/hooks/a/HOOK.md",
       "---js\n{}\n---\n",
     ).catch((error: Error) => error);
-    assert.match((refused as Error).message, /refused/);
+    assert.match((refused as Error).message, /not supported/);
   }
 });
 

@@ -299,7 +299,7 @@ test("HOOK.md that is not YAML keeps the old version", async ({ home }) => {
   home.write("hooks/a/HOOK.md", "---js\n{}\n---\n");
   await untilRight(
     () => home.host.info("a"),
-    (one) => /refused/.test(one.error ?? ""),
+    (one) => /not supported/.test(one.error ?? ""),
   );
   home.write("hooks/a/HOOK.md", descriptor("priority: 3"));
   assert.is((await state(home, "active")).priority, 3);
