@@ -578,8 +578,7 @@ export const errors = PorticoError.table({
   badHeaderName: { ...INVALID, message: "{name} is not a valid header name." },
   connectionHeader: {
     ...INVALID,
-    message:
-      "The header {name} is set by the browser for each connection and cannot be overridden.",
+    message: "The header {name} is controlled by the browser and cannot be set.",
   },
   badHeaderValue: {
     ...INVALID,

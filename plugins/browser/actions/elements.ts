@@ -98,7 +98,9 @@ async function findCandidates(tab: Tab, entry: RefEntry): Promise<Candidate[]> {
 async function staleRefError(tab: Tab, entry: RefEntry, param: string): Promise<PorticoError> {
   const candidates = await findCandidates(tab, entry);
   const hint =
-    candidates.length > 0 ? ` It may be ${candidates.map(({ ref }) => ref).join(" or ")} now.` : "";
+    candidates.length > 0
+      ? ` The element may now have the ref ${candidates.map(({ ref }) => ref).join(" or ")}.`
+      : "";
   return errors.staleRef(
     {
       ref: entry.n,

@@ -173,7 +173,7 @@ function renderDetail({ channel, sums }, name) {
 }
 
 function budgetOf(name, { usd, per, spentUsd }) {
-  if (spentUsd === undefined) return `${dollars(usd)} a ${per}, spending unknown`;
+  if (spentUsd === undefined) return `${dollars(usd)} per ${per}, spending unknown`;
   const text = `${dollars(spentUsd)} of ${dollars(usd)} this ${per}`;
   return [meter(spentUsd, usd, `${name}: ${text}`), text];
 }

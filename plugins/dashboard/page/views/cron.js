@@ -92,7 +92,7 @@ const scheduleFields = (schedule) => [
     name: "expr",
     label: "Cron expression",
     value: schedule.expr ?? "0 8 * * *",
-    hint: "Five fields: minute, hour, day of the month, month, day of the week.",
+    hint: "Minute, hour, day of the month, month and day of the week, or six fields with seconds first.",
     when: ({ kind }) => kind === "cron",
   },
   {

@@ -91,7 +91,7 @@ function loadSinceLast(status) {
 
 const totalOf = ({ requests }) => requests.total ?? requests;
 const percent = (share) => (share === undefined ? "–" : `${Math.round(100 * share)} %`);
-const perSecond = (rate) => `${rate.toFixed(1)} a second`;
+const perSecond = (rate) => `${rate.toFixed(1)} per second`;
 
 function gatewayFacts(status, load) {
   const { version, pid, uptimeMs, url, servers, home, workspace, memory } = status;
@@ -133,7 +133,7 @@ function workerTable(workers, load) {
       numberColumn("memory", ({ rssBytes }) => rssBytes, bytes),
       numberColumn("processor", (worker) => loadOf(worker)?.cpu, percent),
       numberColumn("requests", ({ requests }) => requests, count),
-      numberColumn("requests a second", (worker) => loadOf(worker)?.requests, rateText),
+      numberColumn("requests per second", (worker) => loadOf(worker)?.requests, rateText),
       numberColumn("active", ({ active }) => active, count),
     ],
   });

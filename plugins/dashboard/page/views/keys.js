@@ -77,7 +77,7 @@ function columnsOf(openName) {
 function budgetBar({ budget, spentUsd, name }) {
   if (budget === undefined) return h("span", { class: "muted" }, "no budget");
   if (spentUsd === undefined || spentUsd === null)
-    return `${dollars(budget.usd)} a ${budget.per}, spending unknown`;
+    return `${dollars(budget.usd)} per ${budget.per}, spending unknown`;
   const text = `${dollars(spentUsd)} of ${dollars(budget.usd)} this ${budget.per}`;
   return [meter(spentUsd, budget.usd, `${name}: ${text}`), h("div", { class: "small" }, text)];
 }

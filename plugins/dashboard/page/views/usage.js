@@ -40,9 +40,9 @@ const MEASURES = [
   ["totalTokens", "tokens"],
   ["requests", "requests"],
   ["errors", "errors"],
-  ["p50Ms", "time, p50"],
-  ["p95Ms", "time, p95"],
-  ["firstByteP95Ms", "first byte, p95"],
+  ["p50Ms", "duration, p50"],
+  ["p95Ms", "duration, p95"],
+  ["firstByteP95Ms", "time to first byte, p95"],
 ];
 const TIMES = new Set(["p50Ms", "p95Ms", "firstByteP95Ms"]);
 /** The filters of the page "Requests" by group. */
@@ -197,7 +197,7 @@ function totals(total) {
     ["cached prompt tokens", count(total.cachedTokens)],
     ["response tokens", count(total.completionTokens)],
     ["cost", costText(total)],
-    ["time, p50 and p95", timesText(total.p50Ms, total.p95Ms)],
+    ["duration, p50 and p95", timesText(total.p50Ms, total.p95Ms)],
     ["time to first byte, p50 and p95", timesText(total.firstByteP50Ms, total.firstByteP95Ms)],
   ]);
 }
@@ -235,7 +235,7 @@ const amounts = [
   numberColumn("tokens", ({ totalTokens }) => totalTokens),
   numberColumn("p50", ({ p50Ms }) => p50Ms, duration),
   numberColumn("p95", ({ p95Ms }) => p95Ms, duration),
-  numberColumn("first byte, p95", ({ firstByteP95Ms }) => firstByteP95Ms, duration),
+  numberColumn("time to first byte, p95", ({ firstByteP95Ms }) => firstByteP95Ms, duration),
   { title: "cost", kind: "number", value: ({ costUsd }) => costUsd, cell: costText },
 ];
 

@@ -189,7 +189,7 @@ test("cookies, overrides, console: what the library offers works here too", asyn
 test("downloads are refused with the reason", async () => {
   const answer = await browser.post("/wait/download");
   assert.is(answer.status, 501);
-  assert.match(answer.body.error.message, /own download folder/);
+  assert.match(answer.body.error.message, /that person's download folder/);
 });
 
 test("the tab stays attached over navigations, to other sites too", async () => {
