@@ -45,8 +45,8 @@ test("a tool whose turn has been stopped is not begun", async () => {
     principal: "owner" as const,
     access: decideAccess({ principal: "owner", grant: {}, stateDir: "/nowhere" }),
   };
-  const said = await runTool(tool, {}, call).catch((error: Error) => error.message);
-  assert.equal([said, begun], ["stopped", false]);
+  const outcome = await runTool(tool, {}, call).catch((error: Error) => error.message);
+  assert.equal([outcome, begun], ["stopped", false]);
 });
 
 test.run();

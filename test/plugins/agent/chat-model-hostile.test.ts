@@ -97,11 +97,11 @@ test("so do they by whatever name, route and form the agent is come to", async (
       ["responses", { model, input: "c", stream: true }],
     ],
   );
-  const asked = ways.map(([path, body]) => g.request("POST", `/v1/${path}`, body));
+  const responses = ways.map(([path, body]) => g.request("POST", `/v1/${path}`, body));
   await until("all to wait", async () => (await turns("queued")).length === ways.length);
   assert.is(g.asked.length, 2);
   release();
-  for (const [i, response] of (await Promise.all(asked)).entries()) {
+  for (const [i, response] of (await Promise.all(responses)).entries()) {
     const text = await response.text();
     assert.is(response.status, 200, `${JSON.stringify(ways[i])}: ${text}`);
     assert.match(text, /answer to c|answer/);
@@ -113,12 +113,14 @@ test("so do they by whatever name, route and form the agent is come to", async (
 test("a caller who disconnects cancels the turn, running or queued", async () => {
   for (const session of ["gone", "gone"]) {
     const leave = new AbortController();
-    const asked = chat("wait", { "x-portico-session": session }, {}, leave.signal).catch(() => {});
+    const pending = chat("wait", { "x-portico-session": session }, {}, leave.signal).catch(
+      () => {},
+    );
     await until("it is in the queue", async () =>
       /running|queued/.test((await turnOf(session))?.state ?? ""),
     );
     leave.abort();
-    await asked;
+    await pending;
     await until("its end", async () => (await turnOf(session))?.state === "cancelled");
   }
   const first = chat("wait first", { "x-portico-session": "queue" });

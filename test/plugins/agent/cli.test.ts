@@ -12,13 +12,13 @@ test.after(() => g.stop());
 const run = (...words: string[]) => porticoHere(g.home, words);
 
 test("portico agent shows the answer, and its session holds it", async () => {
-  const answer = await portico(g.home, ["agent", "hello there", "--session", "cli-test"]);
-  assert.is(answer.code, 0, answer.stderr);
-  assert.is(answer.stdout.trim(), "hello there");
+  const result = await portico(g.home, ["agent", "hello there", "--session", "cli-test"]);
+  assert.is(result.code, 0, result.stderr);
+  assert.is(result.stdout.trim(), "hello there");
   const list = await portico(g.home, ["sessions", "list"]);
   assert.match(list.stdout, /^cli-test\s+2\s/m);
-  const shown = await run("sessions", "show", "cli-test");
-  assert.match(shown.stdout, /── user .*\nhello there\n\n── assistant .*\nhello there/);
+  const sessionOutput = await run("sessions", "show", "cli-test");
+  assert.match(sessionOutput.stdout, /── user .*\nhello there\n\n── assistant .*\nhello there/);
   const removed = await run("sessions", "rm", "cli-test");
   assert.is(removed.code, 0);
   const again = await run("sessions", "rm", "cli-test", "--json");

@@ -73,8 +73,8 @@ test("a call waits without a place among the running turns, and runs once it is 
   const file = join(gateway.home, "workspace", "a.txt");
   assert.not(existsSync(file));
 
-  const answer = await gateway.json("POST", `/turns/${id}/confirm`);
-  assert.is(answer.decision, "confirmed");
+  const response = await gateway.json("POST", `/turns/${id}/confirm`);
+  assert.is(response.decision, "confirmed");
   const done = await inState(gateway, id, "done");
   assert.is(readFileSync(file, "utf8"), "written");
   assert.is(done.attempts, 1);
@@ -188,7 +188,7 @@ test("only the owner decides; a turn that waits is listed, shown in status, and 
 
 test("a chat completion of the agent waits with its connection", async () => {
   const gateway = await confirming();
-  const answer = gateway.json("POST", "/v1/chat/completions", {
+  const response = gateway.json("POST", "/v1/chat/completions", {
     model: "agent",
     messages: [{ role: "user", content: "write g.txt" }],
   });
@@ -197,13 +197,13 @@ test("a chat completion of the agent waits with its connection", async () => {
     return turns[0] as TurnReport | undefined;
   });
   await gateway.json("POST", `/turns/${waiting.turnId}/confirm`, {});
-  assert.match((await answer).choices[0].message.content, /heard: /);
+  assert.match((await response).choices[0].message.content, /heard: /);
   assert.ok(existsSync(join(gateway.home, "workspace", "g.txt")));
 });
 
 test("the command line says that a call waits, and goes on with the answer", async () => {
   const gateway = await confirming();
-  let answered = false;
+  let isDone = false;
   const run = await porticoHere(
     gateway.home,
     ["agent", "write i.txt", "--session", "s"],
@@ -211,8 +211,8 @@ test("the command line says that a call waits, and goes on with the answer", asy
     {
       onOutput(stdout) {
         const [, id, callId] = /turns confirm (turn_\w+) (call_\w+)/.exec(stdout) ?? [];
-        if (answered || id === undefined) return;
-        answered = true;
+        if (isDone || id === undefined) return;
+        isDone = true;
         void gateway.json("POST", `/turns/${id}/confirm`, { call: callId });
       },
     },

@@ -57,11 +57,11 @@ test("turns, hooks and automation ask the first model of the highest channel", a
   const g = await gateway(channels, { files: HOOK, config: { webhooks } });
   const turn = await g.json("POST", "/agent", { message: "hello", wait: true });
   assert.equal([turn.state, turn.result], ["done", "answered"]);
-  const said = await g.json("POST", "/v1/chat/completions", {
+  const response = await g.json("POST", "/v1/chat/completions", {
     model: "low/m-low",
     messages: [{ role: "user", content: "x" }],
   });
-  assert.is(said.choices[0].message.content, "answered");
+  assert.is(response.choices[0].message.content, "answered");
   const { id } = await g.json("POST", "/cron/jobs", {
     name: "j",
     schedule: { kind: "every", everyMs: 3_600_000 },

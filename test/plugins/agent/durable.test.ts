@@ -66,7 +66,7 @@ test("a turn cut off by kill -9 is taken up again, and everything acknowledged e
     repeats += turn.attempts - 1;
     assert.match(turn.result ?? "", /^answer to r/);
   }
-  const told = new Set<string>();
+  const acknowledged = new Set<string>();
   for (const session of ["s0", "s1", "s2"]) {
     const { messages } = await g.json<{ messages: { role: string; turnId: string }[] }>(
       "GET",
@@ -76,9 +76,9 @@ test("a turn cut off by kill -9 is taken up again, and everything acknowledged e
       .filter((message) => message.role === "user")
       .map((message) => message.turnId);
     assert.is(new Set(order).size, order.length, "a turn is in the transcript twice");
-    for (const id of order) told.add(id);
+    for (const id of order) acknowledged.add(id);
   }
-  assert.is(told.size, ids.length);
+  assert.is(acknowledged.size, ids.length);
   console.log(`  ${ids.length} turns over 3 kills, ${repeats} repeated, 0 lost`);
 });
 
@@ -114,8 +114,8 @@ test("a store that cannot write answers 503, and goes on when it can again", asy
   assert.not.match(error.message, /\//, "no path of the host");
   assert.is((await g.request("GET", "/health")).status, 200);
   limit("unlimited");
-  const answer = await g.json("POST", "/agent", { message: "now", wait: true });
-  assert.is(answer.result, "answer to now");
+  const response = await g.json("POST", "/agent", { message: "now", wait: true });
+  assert.is(response.result, "answer to now");
 });
 
 test.run();

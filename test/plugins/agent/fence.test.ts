@@ -140,8 +140,8 @@ test("a page's text, its title, its errors and where a redirect led are inside m
   assert.is(ownPart(page?.content), `200 ${site}/page\n…`);
   const [moved] = await resultsOf("web", { url: `${site}/moved` });
   assert.is(ownPart(moved?.content), `200 ${site}/moved\n…`);
-  const [gone] = await resultsOf("web", { url: `${site}/gone` });
-  assert.is(ownPart(gone?.content), "Error: …");
+  const [missing] = await resultsOf("web", { url: `${site}/gone` });
+  assert.is(ownPart(missing?.content), "Error: …");
 });
 
 test("the gateway's own words stand outside of marks", async () => {

@@ -47,8 +47,8 @@ test("nothing queued, no HEARTBEAT.md: no model call", async () => {
 test("GET /heartbeat shows the next beat and the events that wait for it", async () => {
   const { eventId } = await agent().wake({ text: "look here", source: "door" });
   const state = await until("the schedule", async () => {
-    const shown = await g.json("GET", "/heartbeat");
-    return shown.nextAt === null ? undefined : shown;
+    const status = await g.json("GET", "/heartbeat");
+    return status.nextAt === null ? undefined : status;
   });
   assert.is(state.everyMs, 3_600_000);
   const inMs = Date.parse(state.nextAt) - Date.now();
@@ -134,8 +134,8 @@ test("HEARTBEAT_OK is swallowed; a checklist alone leaves no trace in the sessio
     (event) => void announced.push(event.context.content),
     {},
   );
-  for (const said of ["HEARTBEAT_OK", "**HEARTBEAT_OK**", "All quiet. HEARTBEAT_OK."]) {
-    g.script(() => said);
+  for (const reply of ["HEARTBEAT_OK", "**HEARTBEAT_OK**", "All quiet. HEARTBEAT_OK."]) {
+    g.script(() => reply);
     assert.is((await ended((await beat()).turnId as string)).result, "");
   }
   assert.match(lastOf(g.asked[0] as never), /look at the build/);
@@ -270,15 +270,15 @@ test("a session is summed up on the agent's own channel", async () => {
       agents: { defaults: { compactAtTokens: 2000, channel: "local" } },
     },
   });
-  const asked = new Set<string>();
+  const models = new Set<string>();
   h.script((request, info) => {
     const isSummary = String(request.messages[0]?.content).startsWith("Sum up");
-    asked.add(`${isSummary ? "summary" : "turn"} on ${info.channel}`);
+    models.add(`${isSummary ? "summary" : "turn"} on ${info.channel}`);
     return isSummary ? "SUMMARY" : "x".repeat(3000);
   });
   for (let n = 0; n < 4; n++)
     await h.json("POST", "/agent", { message: `message ${n}`, session: "s", wait: true });
-  assert.equal([...asked], ["turn on local", "summary on local"]);
+  assert.equal([...models], ["turn on local", "summary on local"]);
   await h.stop();
 });
 

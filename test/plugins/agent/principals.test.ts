@@ -103,13 +103,13 @@ interface Seen {
 
 /** What the model is told at the beginning of the next turn. */
 function nextTurn(): { seen: Promise<Seen> } {
-  let tell: (seen: Seen) => void;
+  let resolveSeen: (seen: Seen) => void;
   const seen = new Promise<Seen>((resolve) => {
-    tell = resolve;
+    resolveSeen = resolve;
   });
   g.script((request) => {
     const tools = (request.tools ?? []).map((tool) => String(tool.function?.name));
-    tell({ system: String(request.messages[0]?.content), tools: tools.sort() });
+    resolveSeen({ system: String(request.messages[0]?.content), tools: tools.sort() });
     return "done";
   });
   return { seen };
@@ -118,12 +118,12 @@ function nextTurn(): { seen: Promise<Seen> } {
 /** Lets the next turn call one tool, and gives its result. */
 function toolCall(name: string, args: object): { result(): string } {
   let result = "";
-  let isAsked = false;
+  let hasCalled = false;
   g.script((request) => {
     const last = request.messages.at(-1);
     if (last?.role === "tool") result = String(last.content);
-    if (isAsked) return "done";
-    isAsked = true;
+    if (hasCalled) return "done";
+    hasCalled = true;
     return call(name, args);
   });
   return { result: () => result };
@@ -323,11 +323,11 @@ test("what a hook asks is asked on behalf of the call that it serves", async () 
   assert.equal(tools, COMMON);
   assert.not.match(system, PRIVATE);
   turn = nextTurn();
-  const answer = await g.json("POST", "/v1/chat/completions", {
+  const body = await g.json("POST", "/v1/chat/completions", {
     model: "scripted",
     messages: [{ role: "user", content: "ask" }],
   });
-  assert.is(answer.choices[0].message.content, "owner done");
+  assert.is(body.choices[0].message.content, "owner done");
   ({ tools, system } = await turn.seen);
   assert.ok(tools.includes("cron"));
   // a key that may not use the agent does not come to its tools by a hook either
@@ -405,10 +405,10 @@ test("a wake of a key reaches the owner's heartbeat as data", async () => {
 test("a session that the configuration names is its to use, and no other of the owner's", async () => {
   const token = secretOfWebhook("inside");
   g.script(() => "done");
-  const asked = { message: "go", wait: true, session: "main" };
-  assert.is((await callWebhook(g, "agent", token, asked)).status, 200);
+  const request = { message: "go", wait: true, session: "main" };
+  assert.is((await callWebhook(g, "agent", token, request)).status, 200);
   const used = toolCall("sessions", { action: "list", limit: 100 });
-  await callWebhook(g, "agent", token, asked);
+  await callWebhook(g, "agent", token, request);
   assert.match(used.result(), "main");
   assert.not.match(used.result(), /key:|webhook:ci|cron:/);
 });
@@ -462,8 +462,8 @@ test("what a key has planned ends with its holder", async () => {
   });
   const use = async (name: string, args: object) => {
     const used = toolCall(name, args);
-    const asked = { model: "agent", messages: [{ role: "user", content: "go" }] };
-    await g.request("POST", "/v1/chat/completions", asked, { token: key });
+    const request = { model: "agent", messages: [{ role: "user", content: "go" }] };
+    await g.request("POST", "/v1/chat/completions", request, { token: key });
     return used.result();
   };
   await use("cron", { action: "add", name: "left", schedule: "every 24h", message: "x" });
@@ -532,8 +532,8 @@ test("portico tools list tells it on the command line", async () => {
   assert.match(stdout, /cron +yes/);
   assert.match(stdout, /polls +no/);
   assert.match(stdout, "without the owner's profiles");
-  const shown = JSON.parse((await list("--as", "key:app", "--json")).stdout);
-  assert.is(shown.principal, "key:app");
+  const listing = JSON.parse((await list("--as", "key:app", "--json")).stdout);
+  assert.is(listing.principal, "key:app");
   const missing = await list("--as", "key:none");
   assert.is(missing.code, 1);
   assert.match(missing.stderr, 'client key named "none"');

@@ -64,13 +64,13 @@ export interface ScriptedGateway extends InProcessGateway {
 }
 
 export async function scriptedGateway(options: TestOptions = {}): Promise<ScriptedGateway> {
-  const asked: ChatRequest[] = [];
+  const requests: ChatRequest[] = [];
   let script: Script = () => "ok";
   (globalThis as Record<symbol, unknown>)[SLOT] = (
     request: ChatRequest,
     info: Parameters<Script>[1],
   ) => {
-    asked.push(structuredClone({ ...request, messages: request.messages }));
+    requests.push(structuredClone({ ...request, messages: request.messages }));
     return script(request, info);
   };
   const { agents, ...config } = (options.config ?? {}) as { agents?: { defaults?: object } };
@@ -81,7 +81,7 @@ export async function scriptedGateway(options: TestOptions = {}): Promise<Script
     files: { "plugins/scripted/plugin.ts": PROVIDER, ...options.files },
   });
   return Object.assign(gateway, {
-    asked,
+    asked: requests,
     script: (next: Script) => {
       script = next;
     },

@@ -29,7 +29,7 @@ interface Sending {
   to: string;
   sessionKey: string;
 }
-const seen = () =>
+const sendings = () =>
   (globalThis as unknown as Record<symbol, Sending[]>)[Symbol.for("portico.test.sending")]!;
 
 let g: ScriptedGateway;
@@ -54,13 +54,13 @@ test.before(async () => {
 });
 test.after(() => g.stop());
 test.before.each(() => {
-  seen().length = 0;
+  sendings().length = 0;
 });
 
 interface Shown {
   messages: { role: string; content: string }[];
 }
-const saidIn = async (session: string) =>
+const assistantText = async (session: string) =>
   (await g.json<Shown>("GET", `/sessions/${encodeURIComponent(session)}`)).messages.at(-1)?.content;
 const turnOf = (turnId: string) => g.json<TurnStatus>("GET", `/turns/${turnId}`);
 const webhook = (body: object) =>
@@ -116,11 +116,11 @@ for (const [source, start] of Object.entries(starts)) {
   test(`a handler changes the answer of a turn once: ${source}`, async () => {
     const session = await start();
     await untilRight(
-      () => saidIn(session).catch(() => ""),
-      (said) => said === "I say [gone].",
+      () => assistantText(session).catch(() => ""),
+      (text) => text === "I say [gone].",
     );
     assert.equal(
-      seen().map(({ content, source, to, sessionKey }) => [content, source, to, sessionKey]),
+      sendings().map(({ content, source, to, sessionKey }) => [content, source, to, sessionKey]),
       [["I say SECRET.", source, session, session]],
     );
   });
@@ -133,7 +133,7 @@ test("what is announced is what handlers made of it", async () => {
     session: "loud",
     delivery: "announce",
   });
-  assert.is(await saidIn("main"), "[loud] I say [gone].");
+  assert.is(await assistantText("main"), "[loud] I say [gone].");
 });
 
 test("a stream is held until the answer was judged", async () => {
@@ -147,16 +147,16 @@ test("a stream is held until the answer was judged", async () => {
 test("a chat completion of the agent is judged once, before it is kept", async () => {
   const messages = [{ role: "user", content: "SECRET" }];
   for (const stream of [false, true]) {
-    seen().length = 0;
+    sendings().length = 0;
     const headers = { "x-portico-session": `talk-${stream}` };
     const body = { model: "agent", messages, stream };
     const text = await (await g.request("POST", "/v1/chat/completions", body, { headers })).text();
     assert.ok(text.includes("I say [gone].") && !text.includes("SECRET"), text);
     assert.equal(
-      seen().map((one) => one.source),
+      sendings().map((sending) => sending.source),
       ["chat"],
     );
-    assert.is(await saidIn(`talk-${stream}`), "I say [gone].");
+    assert.is(await assistantText(`talk-${stream}`), "I say [gone].");
   }
 });
 
@@ -169,7 +169,7 @@ test("a refused chat completion of the agent asks no other target", async () => 
 
 test("what a hook asks the agent itself is not judged", async () => {
   assert.match(JSON.stringify(await g.json("POST", "/t/ask")), /I say SECRET/);
-  assert.equal(seen(), []);
+  assert.equal(sendings(), []);
 });
 
 test("a refused answer: 403 for who waits, the end of a queued turn without another attempt", async () => {
@@ -187,7 +187,7 @@ test("a refused answer: 403 for who waits, the end of a queued turn without anot
     (turn) => turn.state === "dead",
   );
   assert.equal([dead.error?.code, dead.attempts, dead.result], ["blocked_by_hook", 1, undefined]);
-  assert.not.match(String(await saidIn("no")), /I say/);
+  assert.not.match(String(await assistantText("no")), /I say/);
 });
 
 test("a handler that fails closed: 503 at once for who waits, another attempt for a queued turn", async () => {

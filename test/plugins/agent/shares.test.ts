@@ -69,7 +69,7 @@ test("with two places, twenty long turns of a client leave one to the owner", as
     assert.is((await own()).result, "done");
     assert.is(up.seen.length - before, 3);
     open();
-    const statuses = await Promise.all(waiting.map(async (one) => (await one).status));
+    const statuses = await Promise.all(waiting.map(async (response) => (await response).status));
     assert.ok(
       statuses.every((status) => status === 200),
       "and all of the client's end",

@@ -49,19 +49,19 @@ test("a turn calls tools until the model answers, and its session holds it all",
       : call("lookup", { key: "x" }),
   );
   const session = newSession();
-  const answer = await ask("What is x?", { session });
-  assert.is(answer.status, 200);
-  assert.match(answer.turnId, /^turn_/);
-  assert.is(answer.sessionId, session);
-  assert.is(answer.result, "It is 42.");
-  assert.is(answer.steps, 2);
-  assert.is(answer.usage?.total_tokens, 30);
-  const said = await transcript(session);
+  const response = await ask("What is x?", { session });
+  assert.is(response.status, 200);
+  assert.match(response.turnId, /^turn_/);
+  assert.is(response.sessionId, session);
+  assert.is(response.result, "It is 42.");
+  assert.is(response.steps, 2);
+  assert.is(response.usage?.total_tokens, 30);
+  const messages = await transcript(session);
   assert.equal(
-    said.map((message) => message.role),
+    messages.map((message) => message.role),
     ["user", "assistant", "tool", "assistant"],
   );
-  assert.is(removeFences(said[2]?.content ?? ""), "value of x");
+  assert.is(removeFences(messages[2]?.content ?? ""), "value of x");
   assert.ok(g.asked[0]?.tools?.some((tool) => tool.function?.name === "lookup"));
 });
 
@@ -85,7 +85,7 @@ test("a session remembers; another one does not", async () => {
   assert.is(g.asked[2]?.messages.length, 2);
 });
 
-for (const [what, said, expected] of [
+for (const [what, reply, expected] of [
   ["a tool that is not there", call("nope", {}), /no tool named "nope"; there are: .*lookup/],
   ["arguments that are no JSON", call("lookup", "{key:"), /not valid JSON/],
   ["arguments that do not fit", call("lookup", { key: 5 }), /key/],
@@ -94,7 +94,7 @@ for (const [what, said, expected] of [
   ["a tool that throws", call("explode", {}), /kaboom/],
 ] as const) {
   test(`the model reads about ${what}, and the turn continues`, async () => {
-    g.script((request) => (request.messages.at(-1)?.role === "tool" ? "I see." : said));
+    g.script((request) => (request.messages.at(-1)?.role === "tool" ? "I see." : reply));
     assert.is((await ask("go")).result, "I see.");
     assert.match(lastOf(g.asked[1] as never), expected);
   });
@@ -104,22 +104,22 @@ test("a model that never stops calling tools is stopped by maxSteps, and the tra
   let n = 0;
   g.script(() => call("lookup", { key: `k${n++}` }));
   const session = newSession();
-  const answer = await ask("go", { session });
-  assert.is(answer.state, "done");
-  assert.match(answer.result ?? "", /limit of 4 steps/);
+  const response = await ask("go", { session });
+  assert.is(response.state, "done");
+  assert.match(response.result ?? "", /limit of 4 steps/);
   assert.is(g.asked.length, 4);
   assert.is(g.asked[3]?.["tool_choice"], "none");
-  const said = (await transcript(session)) as { role: string; tool_calls?: unknown[] }[];
+  const messages = (await transcript(session)) as { role: string; tool_calls?: unknown[] }[];
   assert.is(
-    said.filter((each) => each.role === "tool").length,
-    said.filter((each) => each.tool_calls).length,
+    messages.filter((each) => each.role === "tool").length,
+    messages.filter((each) => each.tool_calls).length,
   );
 });
 
 test("a model that goes in a circle is stopped long before maxSteps", async () => {
   g.script(() => call("lookup", { key: "same" }));
-  const answer = await ask("go", { agent: "patient" });
-  assert.match(answer.result ?? "", /again and again with the same result/);
+  const response = await ask("go", { agent: "patient" });
+  assert.match(response.result ?? "", /again and again with the same result/);
   assert.is(g.asked.length, 4);
 });
 
@@ -163,10 +163,10 @@ test("turns of one session run one after another, in order", async () => {
   }
   const own = order.filter((each) => !each.startsWith("other"));
   assert.equal(own, ["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
-  const said = (await transcript(session))
+  const contents = (await transcript(session))
     .filter((each) => each.role === "user")
     .map((each) => each.content);
-  assert.equal(said, ["a", "b", "c"]);
+  assert.equal(contents, ["a", "b", "c"]);
 });
 
 test("turns of different sessions run side by side", async () => {
@@ -180,9 +180,9 @@ test("turns of different sessions run side by side", async () => {
     await all;
     return "ok";
   });
-  const answers = await Promise.all(["a", "b", "c"].map((message) => ask(message)));
+  const responses = await Promise.all(["a", "b", "c"].map((message) => ask(message)));
   assert.equal(
-    answers.map(({ state }) => state),
+    responses.map(({ state }) => state),
     ["done", "done", "done"],
   );
 });
@@ -195,9 +195,9 @@ test("a failing upstream is tried again with back-off, then the turn is dead and
     if (fails-- > 0) throw new Error("connection reset");
     return "made it";
   });
-  const answer = await ask("go");
-  assert.is(answer.result, "made it");
-  assert.is(answer.attempts, 3);
+  const response = await ask("go");
+  assert.is(response.result, "made it");
+  assert.is(response.attempts, 3);
   await until("both events", () => failures.length === 2);
   assert.equal(
     failures.map(({ willRetry }) => willRetry),
@@ -285,9 +285,9 @@ test("/new hands the old conversation to the hooks and begins a new one; /stop s
   );
   const session = newSession();
   await ask("remember me", { session });
-  const answer = await g.json("POST", "/agent", { message: "/new", session });
-  assert.is(answer.command, "new");
-  assert.match(answer.result, /^noted\n\n/);
+  const response = await g.json("POST", "/agent", { message: "/new", session });
+  assert.is(response.command, "new");
+  assert.match(response.result, /^noted\n\n/);
   assert.equal(commands[0]?.previousSession?.messages, [
     { role: "user", content: "remember me" },
     { role: "assistant", content: "ok" },
@@ -365,10 +365,10 @@ test("the models agent and agent/<id> run a whole turn over the caller's message
       { role: "user", content: "three" },
     ],
   };
-  const answer = await g.json("POST", "/v1/chat/completions", { model: "agent", ...body });
-  assert.is(answer.choices[0].message.content, "done: 7");
-  assert.is(answer.model, "agent");
-  assert.is(answer.usage.total_tokens, 30);
+  const response = await g.json("POST", "/v1/chat/completions", { model: "agent", ...body });
+  assert.is(response.choices[0].message.content, "done: 7");
+  assert.is(response.model, "agent");
+  assert.is(response.usage.total_tokens, 30);
   assert.equal(
     g.asked[0]?.messages.slice(1).map((each) => each.content),
     ["one", "two", "three"],
@@ -413,13 +413,13 @@ test("an agent that is added to the configuration is a listed model at once", as
 
 test("POST /agent streams the answer where it is asked to", async () => {
   g.script(() => "word by word");
-  const answer = await g.request("POST", "/agent", {
+  const response = await g.request("POST", "/agent", {
     message: "go",
     stream: true,
     session: newSession(),
   });
-  assert.match(answer.headers.get("content-type") ?? "", /text\/event-stream/);
-  const text = await answer.text();
+  assert.match(response.headers.get("content-type") ?? "", /text\/event-stream/);
+  const text = await response.text();
   assert.match(text, /event: turn\ndata: {"turnId":"turn_/);
   assert.match(text, /event: delta/);
   assert.match(text, /event: end\ndata: .*"result":"word by word"/);
@@ -430,17 +430,17 @@ async function streamed(
   message: string,
   rest: Record<string, unknown> = {},
 ): Promise<[string, any][]> {
-  const answer = await g.request("POST", "/agent", {
+  const response = await g.request("POST", "/agent", {
     message,
     stream: true,
     session: newSession(),
     ...rest,
   });
-  return [...(await answer.text()).matchAll(/^event: (.*)\ndata: (.*)$/gm)]
+  return [...(await response.text()).matchAll(/^event: (.*)\ndata: (.*)$/gm)]
     .map(([, event, data]): [string, any] => [event as string, JSON.parse(data as string)])
     .filter(([event]) => event !== "tool");
 }
-const said = (events: [string, any][]) =>
+const deltaTexts = (events: [string, any][]) =>
   events.filter(([event]) => event === "delta").map(([, { text }]) => text as string);
 
 test("what no model has said is streamed too: a hook's answer, its notes, the notice of a limit", async () => {
@@ -453,14 +453,14 @@ test("what no model has said is streamed too: a hook's answer, its notes, the no
     {},
   );
   const replied = await streamed("ping");
-  assert.is(said(replied).join(""), "a note\n\npong");
+  assert.is(deltaTexts(replied).join(""), "a note\n\npong");
   assert.is(replied.at(-1)?.[1].result, "a note\n\npong");
   let n = 0;
   g.script(() => ({ ...call("lookup", { key: `k${n++}` }), content: `Look ${n}.` }));
   const limited = await streamed("go");
   const notice = "[Stopped: the limit of 4 steps was reached.]";
   assert.is(
-    said(limited).join(""),
+    deltaTexts(limited).join(""),
     `a note\n\nLook 1.\n\nLook 2.\n\nLook 3.\n\nLook 4.\n\n${notice}`,
   );
   assert.is(limited.at(-1)?.[1].result, `a note\n\nLook 4.\n\n${notice}`);
@@ -472,13 +472,13 @@ test("what a turn does before its response has begun is streamed too", async () 
   const { enqueue } = store;
   const session = newSession();
   // slow to answer: the turn is over by then
-  store.enqueue = async (...given) => {
-    const put = await enqueue(...given);
+  store.enqueue = async (...args) => {
+    const enqueued = await enqueue(...args);
     await until(
       "the turn's end",
       async () => (await store.items.list({ lane: session, state: "done" })).length > 0,
     );
-    return put;
+    return enqueued;
   };
   try {
     g.script(({ messages }) =>
@@ -539,9 +539,9 @@ test("bad requests say what is wrong", async () => {
     [{ message: "hi", session: 5 }, 400, "session"],
     [{ message: "hi", agent: "nobody" }, 404, "agent"],
   ] as const) {
-    const answer = await g.request("POST", "/agent", body);
-    assert.is(answer.status, status);
-    const { error } = (await answer.json()) as { error: { param?: string } };
+    const response = await g.request("POST", "/agent", body);
+    assert.is(response.status, status);
+    const { error } = (await response.json()) as { error: { param?: string } };
     assert.is(error.param, expected);
   }
   assert.is((await g.request("GET", "/sessions/nobody")).status, 404);

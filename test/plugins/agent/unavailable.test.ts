@@ -37,10 +37,10 @@ test("a turn that nobody waits for outlasts a hook that does not work", async ()
     assert.is(queued.status, 200);
     const { turnId } = (await queued.json()) as { turnId: string };
     const turn = () => gateway.json("GET", `/turns/${turnId}`);
-    await untilRight(turn, (one) => /hook_unavailable/.test(JSON.stringify(one)));
+    await untilRight(turn, (status) => /hook_unavailable/.test(JSON.stringify(status)));
     gateway.write(file, handler(""));
     await gateway.json("POST", "/kernel/hooks/rescan");
-    const done = await untilRight(turn, (one) => one.state === "done");
+    const done = await untilRight(turn, (status) => status.state === "done");
     assert.ok(done.result ?? done);
   } finally {
     await gateway.stop();
