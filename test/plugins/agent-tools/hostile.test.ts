@@ -79,9 +79,9 @@ for (const path of PATHS)
         text: "secret",
         all: true,
       };
-      const said = await useTool(g, "files", args);
-      assert.match(said, /^(Error: |\(no match\)$)/, `${action}: ${said}`);
-      assert.not.match(said, /secret-|root:|token/);
+      const output = await useTool(g, "files", args);
+      assert.match(output, /^(Error: |\(no match\)$)/, `${action}: ${output}`);
+      assert.not.match(output, /secret-|root:|token/);
     }
     assert.is(readFileSync(join(outside, "secret.txt"), "utf8"), "secret-outside");
   });
@@ -174,7 +174,7 @@ test("a client's or sender's turn has files and notes of its own, and none of th
     assert.match(await use("files", { action: "read", path: "AGENTS.md" }), `word of ${name}`);
     await use("memory", { action: "append", text: `note of ${name}` });
     assert.match(await use("memory", { action: "search", query: "note" }), `note of ${name}`);
-    for (const other of callers.filter((one) => one !== caller))
+    for (const other of callers.filter((candidate) => candidate !== caller))
       assert.not.match(
         await useToolAs(g, other, "memory", { action: "search", query: "note" }),
         `note of ${name}`,
@@ -234,13 +234,13 @@ test("a workspace above the home opens nothing of the gateway's", async () => {
     ]) {
       const full = join(above.home, path);
       for (const action of ["read", "write"]) {
-        const said = await useTool(
+        const output = await useTool(
           above,
           "files",
           { action, path: full, content: "x" },
           { agent: "wide" },
         );
-        assert.match(said, /may not (read or )?write/, `${action} ${path}: ${said}`);
+        assert.match(output, /may not (read or )?write/, `${action} ${path}: ${output}`);
       }
     }
   } finally {

@@ -35,17 +35,17 @@ export async function useToolAs(
   args: unknown,
 ): Promise<string> {
   let result = "";
-  let isAsked = false;
+  let hasCalled = false;
   gateway.script((request) => {
     if (request.messages.at(-1)?.role === "tool") result = removeFences(lastOf(request));
-    if (isAsked) return "done";
-    isAsked = true;
+    if (hasCalled) return "done";
+    hasCalled = true;
     return call(name, args);
   });
   if (key !== undefined) await askAsKey(gateway, key, "go", session);
   if (webhook === undefined) return result;
-  const asked = { message: "go", wait: true, session };
-  const { status, body } = await callWebhook(gateway, "agent", secretOfWebhook(webhook), asked);
+  const request = { message: "go", wait: true, session };
+  const { status, body } = await callWebhook(gateway, "agent", secretOfWebhook(webhook), request);
   if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`);
   return result;
 }

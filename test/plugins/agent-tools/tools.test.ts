@@ -131,10 +131,13 @@ test("memory is appended to and found again; MEMORY.md stands in the prompt of t
 });
 
 test("a page is fetched as text, with links", async () => {
-  const said = await useTool(g, "web", { url: `${site}/page` });
-  assert.match(said, new RegExp(`^200 ${site}/page\n`));
-  assert.match(said, `News & more\n\n# Today\nRain, sun later (${site}/later).\n- One\n- Two\nno`);
-  assert.not.match(said, /alert|javascript/);
+  const output = await useTool(g, "web", { url: `${site}/page` });
+  assert.match(output, new RegExp(`^200 ${site}/page\n`));
+  assert.match(
+    output,
+    `News & more\n\n# Today\nRain, sun later (${site}/later).\n- One\n- Two\nno`,
+  );
+  assert.not.match(output, /alert|javascript/);
   assert.match(await useTool(g, "web", { url: `${site}/cyrillic` }), "Мир");
   assert.match(
     await useTool(g, "web", { url: `${site}/long` }),
@@ -204,7 +207,7 @@ test("a sandboxed session has files of its own, which go with it", async () => {
     assert.match(await use("web", { url: `${site}/page` }), /^Error: /);
     assert.equal(
       JSON.parse(await use("sessions", { action: "list" })).map(
-        (one: { session: string }) => one.session,
+        (session: { session: string }) => session.session,
       ),
       ["a"],
     );
