@@ -192,8 +192,8 @@ test("the command line lists changes and shows one", async () => {
   assert.is(listed.code, 0);
   assert.match(listed.stdout, "DELETE /cron/jobs/:id");
   const id = (await newest("?action=PATCH /cron")).id;
-  const shown = await porticoHere(gateway.home, ["audit", "show", id, ...at]);
-  assert.match(shown.stdout, "name: Morning → Dawn");
+  const output = await porticoHere(gateway.home, ["audit", "show", id, ...at]);
+  assert.match(output.stdout, "name: Morning → Dawn");
   assert.is((await porticoHere(gateway.home, ["audit", "show", "aud_none", ...at])).code, 1);
 });
 
