@@ -61,7 +61,7 @@ test("names and texts in a snapshot cannot hold it up, nor imitate a ref", () =>
     node = { role: "link", children: [node] };
     all.push(node);
   }
-  for (const one of all) nameOf(one);
+  for (const item of all) nameOf(item);
   assert.is(nameOf(all[3]!), "end");
 });
 

@@ -66,8 +66,8 @@ test("a ref from before a navigation fails at once, with what looks like it", as
     { kind: "drag", startRef: ref, endRef: link },
   ]) {
     // One that waited would not be done within the time of this file.
-    const answer = await tab.post("/act", { ...fields, timeoutMs: 300_000 });
-    failed(answer, 404, "ref_not_found", "new snapshot");
+    const response = await tab.post("/act", { ...fields, timeoutMs: 300_000 });
+    failed(response, 404, "ref_not_found", "new snapshot");
   }
   const fresh = await tab.ref("Same");
   const again = await tab.act("click", { ref });
@@ -79,10 +79,10 @@ test("a ref from before a navigation fails at once, with what looks like it", as
 
 test("an element that went away is a stale ref too, in a frame as well", async () => {
   await tab.visit(`${site.url}/block`);
-  const gone = await tab.ref("Vanishing");
+  const staleRef = await tab.ref("Vanishing");
   const inner = await tab.ref("Inner");
-  assert.is((await tab.act("click", { ref: gone })).status, 200);
-  failed(await tab.act("click", { ref: gone }), 404, "ref_not_found");
+  assert.is((await tab.act("click", { ref: staleRef })).status, 200);
+  failed(await tab.act("click", { ref: staleRef }), 404, "ref_not_found");
   assert.is((await tab.act("click", { ref: await tab.ref("Drop frame") })).status, 200);
   failed(await tab.act("click", { ref: inner }), 404, "ref_not_found");
 });

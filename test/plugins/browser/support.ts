@@ -65,18 +65,18 @@ export interface Answer {
 
 /** An error of this status and code, whose message matches; told without a stack, a path or terminal colours. */
 export function failed(
-  answer: Answer,
+  response: Answer,
   status: number,
   code: string,
   words?: string | RegExp,
 ): void {
   assert.equal(
-    [answer.status, answer.body.error?.code],
+    [response.status, response.body.error?.code],
     [status, code],
-    JSON.stringify(answer.body),
+    JSON.stringify(response.body),
   );
-  if (words !== undefined) assert.match(answer.body.error.message, words);
-  assert.not.match(JSON.stringify(answer.body), /\\u001b|\n\s+at |node_modules/);
+  if (words !== undefined) assert.match(response.body.error.message, words);
+  assert.not.match(JSON.stringify(response.body), /\\u001b|\n\s+at |node_modules/);
 }
 
 /** The answer to what is tried until its limit, by the first limit that leaves the machine the time to say why. */
@@ -84,8 +84,8 @@ export async function triedLongEnough(
   attempt: (limit: { timeoutMs: number }) => Promise<Answer>,
 ): Promise<Answer> {
   for (let timeoutMs = 400; ; timeoutMs *= 4) {
-    const answer = await attempt({ timeoutMs });
-    if (answer.status !== 504 || timeoutMs > PATIENCE_MS) return answer;
+    const response = await attempt({ timeoutMs });
+    if (response.status !== 504 || timeoutMs > PATIENCE_MS) return response;
   }
 }
 
@@ -219,20 +219,20 @@ function tabOf(call: Call, targetId?: string): BrowserTab {
     post,
     act: (kind, fields = {}) => post("/act", { kind, ...fields }),
     async visit(url) {
-      const answer = await post("/navigate", { url });
-      if (answer.status !== 200)
-        throw new Error(`${url} did not load: ${JSON.stringify(answer.body)}`);
-      return answer;
+      const response = await post("/navigate", { url });
+      if (response.status !== 200)
+        throw new Error(`${url} did not load: ${JSON.stringify(response.body)}`);
+      return response;
     },
     async ref(name, role) {
       const { body } = await get("/snapshot");
       type Info = { name?: string; role: string };
-      const found = Object.entries(body.refs as Record<string, Info>).find(
+      const entry = Object.entries(body.refs as Record<string, Info>).find(
         ([, info]) => info.name === name && (role === undefined || info.role === role),
       );
-      if (found === undefined)
+      if (entry === undefined)
         throw new Error(`no ${role ?? "element"} "${name}" in:\n${body.snapshot}`);
-      return found[0];
+      return entry[0];
     },
   };
 }

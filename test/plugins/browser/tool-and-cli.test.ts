@@ -45,7 +45,7 @@ interface Sent {
 }
 
 /** What a command asks of the gateway. */
-async function asked(
+async function requestFor(
   path: string[],
   args: CommandIO["args"],
   options: CommandIO["options"],
@@ -105,20 +105,20 @@ test("each route and each kind of action has a command", async () => {
       method,
       path: url,
       body,
-    } = await asked(path, values, {
+    } = await requestFor(path, values, {
       accept: true,
       fields: "[]",
       actions: "[]",
       "headers-json": "{}",
     });
-    const known = ROUTES.find(
+    const route = ROUTES.find(
       (route) =>
         route.method === method &&
         new RegExp(`^${route.path.replace(/:[a-zA-Z]+/g, "[^/]+")}$`).test(url),
     );
-    assert.ok(known, `${path.join(" ")} asks for ${method} ${url}`);
-    routes.add(known.name);
-    if (known.path === "/act") kinds.add(body?.["kind"]);
+    assert.ok(route, `${path.join(" ")} asks for ${method} ${url}`);
+    routes.add(route.name);
+    if (route.path === "/act") kinds.add(body?.["kind"]);
   }
   assert.equal(
     ROUTES.map(({ name }) => name).filter((name) => !routes.has(name)),
@@ -133,7 +133,7 @@ test("each route and each kind of action has a command", async () => {
 
 test("the seed's options reach the routes", async () => {
   const query = async (path: string[], args: CommandIO["args"], options: CommandIO["options"]) =>
-    (await asked(path, args, options)).body;
+    (await requestFor(path, args, options)).body;
   assert.equal(
     await query(["click"], { ref: "e12" }, { double: true, "browser-profile": "work" }),
     {
@@ -192,14 +192,14 @@ test("the seed's options reach the routes", async () => {
     url: "u",
     maxChars: 9,
   });
-  await assert_rejects(asked(["fill"], {}, { fields: "{" }), "--fields is not JSON");
-  await assert_rejects(asked(["dialog"], {}, {}), "--accept or --dismiss");
+  await assert_rejects(requestFor(["fill"], {}, { fields: "{" }), "--fields is not JSON");
+  await assert_rejects(requestFor(["dialog"], {}, {}), "--accept or --dismiss");
   await assert_rejects(
-    asked(["resize"], { width: "wide", height: "2" }, {}),
+    requestFor(["resize"], { width: "wide", height: "2" }, {}),
     'width must be a number, not "wide".',
   );
   await assert_rejects(
-    asked(["set", "geolocation"], { latitude: "1", longitude: "" }, {}),
+    requestFor(["set", "geolocation"], { latitude: "1", longitude: "" }, {}),
     "longitude must be a number",
   );
 });
@@ -269,17 +269,17 @@ test("the tool does what the routes do, with refs, text and pictures", async () 
   assert.is((await use({ action: "click", ref: "e99999" })).error?.code, "ref_not_found");
   assert.is((await use({ action: "tabs", target: "node" })).error?.code, "node_unavailable");
   assert.is((await use({ action: "close", targetId: opened.targetId })).error, undefined);
-  const seen = await browser.gateway.json<string[]>("GET", "/probe");
-  assert.ok(seen.includes(`${site.url}/`), "browser:navigated was emitted");
+  const sessions = await browser.gateway.json<string[]>("GET", "/probe");
+  assert.ok(sessions.includes(`${site.url}/`), "browser:navigated was emitted");
 });
 
 test("every route of the control API, and every kind of action, is a call of the tool", () => {
-  const given = { kind: "local", name: "n", targetId: "t" };
+  const input = { kind: "local", name: "n", targetId: "t" };
   const actions = (Parameters.properties.action.anyOf as { const: string }[]).map(
-    (one) => one.const,
+    (option) => option.const,
   );
-  const asked = actions.map((action) => requestOf({ action, input: given }, "main"));
-  const routes = new Set(asked.map(({ method, route }) => `${method} ${route}`));
+  const requests = actions.map((action) => requestOf({ action, input: input }, "main"));
+  const routes = new Set(requests.map(({ method, route }) => `${method} ${route}`));
   assert.equal(
     ROUTES.map(({ name }) => name).filter((name) => !routes.has(name)),
     [],

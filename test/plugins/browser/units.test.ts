@@ -125,7 +125,7 @@ test("page text cannot look like a ref or leave its line", () => {
   const { lines, refs } = render(tree, AI, new RefTable());
   assert.is(lines.length, 1);
   assert.equal(
-    [...lines[0]!.matchAll(/\[ref=(\d+)\]/g)].map((found) => found[1]),
+    [...lines[0]!.matchAll(/\[ref=(\d+)\]/g)].map((match) => match[1]),
     ["1"],
   );
   assert.equal(Object.keys(refs), ["1"]);
@@ -253,7 +253,7 @@ test("a difference names what came and what went", () => {
 
 test("addresses are meant exactly, in part, or by a pattern", () => {
   const url = "http://127.0.0.1:80/api/items?page=2";
-  for (const wanted of [
+  for (const pattern of [
     url,
     "/api/items",
     "**/items?page=2",
@@ -262,8 +262,8 @@ test("addresses are meant exactly, in part, or by a pattern", () => {
     "/api/*",
     "/*/items**",
   ])
-    assert.ok(createUrlMatcher(wanted)(url), wanted);
-  for (const wanted of [
+    assert.ok(createUrlMatcher(pattern)(url), pattern);
+  for (const pattern of [
     "/api/other",
     "*.png",
     "http://*/items",
@@ -271,7 +271,7 @@ test("addresses are meant exactly, in part, or by a pattern", () => {
     "/api/items*",
     "//127*",
   ])
-    assert.not.ok(createUrlMatcher(wanted)(url.replace("items", "x")), wanted);
+    assert.not.ok(createUrlMatcher(pattern)(url.replace("items", "x")), pattern);
 });
 
 test("library messages lose terminal codes, stacks and call logs", () => {

@@ -55,11 +55,11 @@ for (const slowly of [false, true]) {
 }
 
 test("what wants to be held first is dragged", async () => {
-  const answer = await browser.act("drag", {
+  const response = await browser.act("drag", {
     startRef: await browser.ref("Card A").catch(() => textRef("Card A")),
     endRef: await textRef("Card B"),
   });
-  assert.equal([answer.status, await evaluate("events")], [200, ["dropped on b"]]);
+  assert.equal([response.status, await evaluate("events")], [200, ["dropped on b"]]);
 });
 
 /** Of an element that has no name, by its text. */

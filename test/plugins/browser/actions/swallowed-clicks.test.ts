@@ -44,8 +44,8 @@ const events = async (): Promise<unknown> =>
   (await browser.act("evaluate", { fn: "events.splice(0)" })).body.result;
 
 async function openMenu(): Promise<void> {
-  const answer = await browser.act("hover", { ref: await browser.ref("Products") });
-  assert.is(answer.status, 200);
+  const response = await browser.act("hover", { ref: await browser.ref("Products") });
+  assert.is(response.status, 200);
 }
 
 for (const [name, fields, event] of [
@@ -58,16 +58,16 @@ for (const [name, fields, event] of [
   test(`below a menu that closes when the pointer leaves it, ${name} is clicked once`, async () => {
     const ref = await browser.ref(name);
     await openMenu();
-    const answer = await browser.act("click", { ref, ...fields });
-    assert.equal([answer.status, await events()], [200, [event]]);
+    const response = await browser.act("click", { ref, ...fields });
+    assert.equal([response.status, await events()], [200, [event]]);
   });
 }
 
 test("so it is in a batch, and for a download", async () => {
-  const [one, file] = [await browser.ref("One"), await browser.ref("File")];
+  const [ref, file] = [await browser.ref("One"), await browser.ref("File")];
   await openMenu();
-  const answer = await browser.act("batch", { actions: [{ kind: "click", ref: one }] });
-  assert.equal([answer.body.ok, await events()], [true, ["one"]]);
+  const response = await browser.act("batch", { actions: [{ kind: "click", ref: ref }] });
+  assert.equal([response.body.ok, await events()], [true, ["one"]]);
   await openMenu();
   assert.is((await browser.post("/download", { ref: file })).status, 200);
   assert.equal(await events(), ["file"]);
@@ -105,8 +105,8 @@ test("a click is done once the press is, however long the page takes that it lea
   await browser.act("evaluate", {
     fn: `document.querySelector("a[href='/slow']").href = ${JSON.stringify(url)}`,
   });
-  const answer = await browser.act("click", { ref: await browser.ref("Slow") });
-  assert.is(answer.status, 200);
+  const response = await browser.act("click", { ref: await browser.ref("Slow") });
+  assert.is(response.status, 200);
   silent.closeAllConnections();
   silent.close();
 });

@@ -96,8 +96,8 @@ for (const slowly of [false, true]) {
 }
 
 test("a field that makes entries of a text may be empty after it", async () => {
-  const answer = await browser.act("type", { ref: await browser.ref("Tags"), text: "a,b" });
-  assert.equal([answer.status, answer.body.value], [200, ""]);
+  const response = await browser.act("type", { ref: await browser.ref("Tags"), text: "a,b" });
+  assert.equal([response.status, response.body.value], [200, ""]);
   assert.equal(await evaluate("tags"), ["a", "b"]);
 });
 

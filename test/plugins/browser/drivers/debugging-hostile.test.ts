@@ -206,12 +206,13 @@ test("so does every WebSocket; Host and Origin are checked", async () => {
 });
 
 test("clients work side by side, each with its own sessions only", async () => {
-  const [one, two] = await Promise.all([connect(await socketUrl()), connect(await socketUrl())]);
-  const { targetId } = (await one.send("Target.createTarget", { url: `${site.url}/two` })).result;
-  const { sessionId } = (await one.send("Target.attachToTarget", { targetId, flatten: true }))
+  const [client, two] = await Promise.all([connect(await socketUrl()), connect(await socketUrl())]);
+  const { targetId } = (await client.send("Target.createTarget", { url: `${site.url}/two` }))
     .result;
-  await one.send("Page.enable", {}, sessionId);
-  const evaluated = await one.send("Runtime.evaluate", { expression: "1 + 1" }, sessionId);
+  const { sessionId } = (await client.send("Target.attachToTarget", { targetId, flatten: true }))
+    .result;
+  await client.send("Page.enable", {}, sessionId);
+  const evaluated = await client.send("Runtime.evaluate", { expression: "1 + 1" }, sessionId);
   assert.equal([evaluated.sessionId, evaluated.result.result.value], [sessionId, 2]);
   const foreign = await two.send("Runtime.evaluate", { expression: "1 + 1" }, sessionId);
   assert.match(foreign.error.message, "Session with given id not found");
@@ -235,9 +236,9 @@ test("clients work side by side, each with its own sessions only", async () => {
     ),
   );
   const ended = once(page.raw, "close");
-  await one.send("Target.closeTarget", { targetId });
+  await client.send("Target.closeTarget", { targetId });
   await ended;
-  one.raw.terminate();
+  client.raw.terminate();
   assert.is((await two.send("Browser.getVersion")).result.protocolVersion, "1.3");
   two.raw.terminate();
   assert.is((await browser.get("/snapshot")).status, 200);
@@ -285,9 +286,9 @@ test("malformed messages end their own client at most", async () => {
   for (const message of wild) {
     const socket = new WebSocket(address, { headers: bearer() });
     await once(socket, "open");
-    const answered = Promise.race([once(socket, "message"), once(socket, "close")]);
+    const outcome = Promise.race([once(socket, "message"), once(socket, "close")]);
     socket.send(message);
-    await answered;
+    await outcome;
     socket.terminate();
   }
   assert.is((await browser.get("/snapshot")).status, 200);

@@ -63,12 +63,12 @@ test("what needs the library is 501 and says so", async () => {
     ["POST", "/highlight", { ref: 1 }],
   ];
   for (const [method, path, body] of calls) {
-    const answer = method === "GET" ? await browser.get(path) : await browser.post(path, body);
+    const response = method === "GET" ? await browser.get(path) : await browser.post(path, body);
     assert.equal(
-      [path, answer.status, answer.body.error?.code],
+      [path, response.status, response.body.error?.code],
       [path, 501, "library_unavailable"],
     );
-    assert.match(answer.body.error.message, "not available");
+    assert.match(response.body.error.message, "not available");
   }
 });
 

@@ -20,17 +20,17 @@ const listening = async (server: {
 };
 
 // A browser's debugging port behind a token and HTTP basic, as hosted ones have it.
-const seen: { url: string; authorization: string | undefined }[] = [];
+const requests: { url: string; authorization: string | undefined }[] = [];
 let debugPort = 0;
 const front = createHttp(async (req, res) => {
-  seen.push({ url: req.url ?? "", authorization: req.headers.authorization });
-  const answer = await fetch(`http://127.0.0.1:${debugPort}${(req.url ?? "").split("?")[0]}`, {
+  requests.push({ url: req.url ?? "", authorization: req.headers.authorization });
+  const response = await fetch(`http://127.0.0.1:${debugPort}${(req.url ?? "").split("?")[0]}`, {
     headers: { authorization: `Bearer ${browser.gateway.token}` },
   });
-  res.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text());
+  res.writeHead(response.status, { "content-type": "application/json" }).end(await response.text());
 });
 front.on("upgrade", (req, socket) => {
-  seen.push({ url: req.url ?? "", authorization: req.headers.authorization });
+  requests.push({ url: req.url ?? "", authorization: req.headers.authorization });
   const upstream = connect(debugPort, "127.0.0.1", () => {
     const key = req.headers["sec-websocket-key"];
     upstream.write(
@@ -143,8 +143,11 @@ test("before a start: the status and the tabs say so, everything else is 409", a
     return browser.post(path, body);
   };
   for (const [method, path, body] of idle) {
-    const answer = await send(method, path, body);
-    assert.equal([path, answer.status, answer.body.error.code], [path, 409, "browser_not_running"]);
+    const response = await send(method, path, body);
+    assert.equal(
+      [path, response.status, response.body.error.code],
+      [path, 409, "browser_not_running"],
+    );
   }
 });
 
@@ -160,21 +163,21 @@ test("what is wrong with a request is said before what is wrong with the browser
     ["POST", "/state/save", { path: "/etc/x" }, "path"],
     ["POST", "/state/load", { path: "/etc/passwd" }, "path"],
   ];
-  for (const [method, path, given, param] of wrong) {
-    const answer = await (method === "GET"
-      ? browser.get(path, given as Record<string, string>)
-      : browser.post(path, given));
-    const { code, param: at } = answer.body.error;
-    assert.equal([path, answer.status, code, at], [path, 400, "invalid_request_error", param]);
+  for (const [method, path, fields, param] of wrong) {
+    const response = await (method === "GET"
+      ? browser.get(path, fields as Record<string, string>)
+      : browser.post(path, fields));
+    const { code, param: at } = response.body.error;
+    assert.equal([path, response.status, code, at], [path, 400, "invalid_request_error", param]);
   }
 });
 
 test("start and stop may be repeated; the port and the process are shown", async () => {
-  const [one, two] = await Promise.all([browser.post("/start"), browser.post("/start")]);
-  assert.equal([one.status, one.body.ok, one.body.profile], [200, true, "portico"]);
-  assert.is(one.body.pid, two.body.pid);
+  const [first, two] = await Promise.all([browser.post("/start"), browser.post("/start")]);
+  assert.equal([first.status, first.body.ok, first.body.profile], [200, true, "portico"]);
+  assert.is(first.body.pid, two.body.pid);
   const { body } = await browser.get("/");
-  assert.equal([body.running, body.pid], [true, one.body.pid]);
+  assert.equal([body.running, body.pid], [true, first.body.pid]);
   debugPort = body.cdpPort;
   assert.is.not(debugPort, 9222);
   const headers = { authorization: `Bearer ${browser.gateway.token}` };
@@ -230,8 +233,8 @@ test("navigation: answers where it ended, tells what failed", async () => {
   }
   assert.is((await browser.post("/navigate", { url: `${site.url}/nowhere` })).body.status, 404);
   assert.equal((await browser.post("/navigate", { url: "about:blank" })).body.status, null);
-  const gone = `http://127.0.0.1:${await freePort()}`;
-  failed(await browser.post("/navigate", { url: gone }), 422, "action_failed", "ECONNREFUSED");
+  const closedUrl = `http://127.0.0.1:${await freePort()}`;
+  failed(await browser.post("/navigate", { url: closedUrl }), 422, "action_failed", "ECONNREFUSED");
   failed(
     await browser.post("/navigate", { url: "http://127.0.0.1:7/" }),
     422,
@@ -250,9 +253,9 @@ test("navigation: answers where it ended, tells what failed", async () => {
     [{ url: site.url, profile: "a/b" }, 400, "invalid_request_error"],
   ];
   for (const [body, status, code] of cases) {
-    const answer = await browser.post("/navigate", body);
+    const response = await browser.post("/navigate", body);
     assert.equal(
-      [JSON.stringify(body), answer.status, answer.body.error.code],
+      [JSON.stringify(body), response.status, response.body.error.code],
       [JSON.stringify(body), status, code],
     );
   }
@@ -280,24 +283,24 @@ test("a browser that dies is reported, and can start again", async () => {
 test("a remote profile: credentials go along and are shown nowhere", async () => {
   assert.is((await browser.post("/start", { profile: "far" })).status, 200);
   const basic = `Basic ${Buffer.from("us er:pass:word").toString("base64")}`;
-  assert.ok(seen.length >= 2);
-  for (const { url, authorization } of seen)
+  assert.ok(requests.length >= 2);
+  for (const { url, authorization } of requests)
     assert.equal([url.includes("token=T0KEN"), authorization], [true, basic]);
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     browser.get("/", { profile: "far" }),
     browser.get("/profiles"),
     browser.get("/tabs", { profile: "far" }),
     browser.get("/snapshot", { profile: "far" }),
   ]);
-  for (const { status, body } of answers) {
+  for (const { status, body } of responses) {
     assert.is(status, 200);
     assert.not.match(JSON.stringify(body), /T0KEN|pass|us%20er|us er/);
   }
   assert.equal(
-    [answers[0]!.body.driver, answers[0]!.body.egress, answers[0]!.body.pid],
+    [responses[0]!.body.driver, responses[0]!.body.egress, responses[0]!.body.pid],
     ["remote", "best-effort", null],
   );
-  assert.ok(answers[2]!.body.tabs.length > 0);
+  assert.ok(responses[2]!.body.tabs.length > 0);
   assert.equal((await browser.post("/stop", { profile: "far" })).body.stopped, true);
   assert.ok(
     (await browser.get("/")).body.running,
@@ -326,8 +329,11 @@ test("a remote browser that says nothing is given up in time", async () => {
     await Promise.all(
       cases.map(async ([profile, status, code]) => {
         for (const path of ["/start", "/tabs/open"]) {
-          const answer = await hasty.post(path, { profile, url: "about:blank" });
-          assert.equal([profile, answer.status, answer.body.error.code], [profile, status, code]);
+          const response = await hasty.post(path, { profile, url: "about:blank" });
+          assert.equal(
+            [profile, response.status, response.body.error.code],
+            [profile, status, code],
+          );
         }
       }),
     );
@@ -340,7 +346,7 @@ test("profiles: made, used, deleted into the trash", async () => {
   const made = await browser.post("/profiles/create", { name: "work", color: "#123456" });
   assert.equal([made.status, made.body.ok, made.body.profile], [200, true, "work"]);
   const { profiles } = (await browser.get("/profiles")).body;
-  const work = profiles.find((one: { name: string }) => one.name === "work");
+  const work = profiles.find((profile: { name: string }) => profile.name === "work");
   assert.equal(
     { ...work, cdpPort: 0, cdpUrl: "" },
     {
@@ -357,15 +363,19 @@ test("profiles: made, used, deleted into the trash", async () => {
   );
   assert.equal(
     profiles
-      .filter((one: { isDefault: boolean }) => one.isDefault)
-      .map((one: { name: string }) => one.name),
+      .filter((profile: { isDefault: boolean }) => profile.isDefault)
+      .map((profile: { name: string }) => profile.name),
     ["portico"],
   );
   assert.is(
-    new Set(profiles.map((one: { cdpPort: number | null }) => one.cdpPort).filter(Boolean)).size,
+    new Set(profiles.map((profile: { cdpPort: number | null }) => profile.cdpPort).filter(Boolean))
+      .size,
     2,
   );
-  assert.is(profiles.find((one: { name: string }) => one.name === "relay").driver, "extension");
+  assert.is(
+    profiles.find((profile: { name: string }) => profile.name === "relay").driver,
+    "extension",
+  );
   assert.is((await browser.post("/tabs/open", { profile: "work", url: site.url })).status, 200);
   const { userDataDir } = (await browser.get("/", { profile: "work" })).body;
   assert.ok(existsSync(userDataDir));
@@ -418,7 +428,7 @@ test("a browser that was killed a moment ago shows as stopped, and the next star
   killUnheard(pid);
   const [started, ...ended] = await Promise.all([browser.visit(site.url), ...waits]);
   assert.is(started!.status, 200);
-  for (const answer of ended) failed(answer, 409, "browser_not_running");
+  for (const response of ended) failed(response, 409, "browser_not_running");
   assert.is.not((await browser.get("/")).body.pid, pid);
 });
 
@@ -426,13 +436,13 @@ test("what is being set while the browser dies is not bad input", async () => {
   await browser.visit(site.url);
   const { pid } = (await browser.get("/")).body;
   process.kill(pid, "SIGSTOP");
-  const answers = [
+  const responses = [
     browser.post("/set/headers", { headers: { a: "b" } }),
     browser.post("/set/offline", { offline: true }),
     browser.post("/cookies/set", { cookie: { name: "a", value: "b", url: site.url } }),
   ];
   process.kill(pid, "SIGKILL");
-  for (const answer of await Promise.all(answers)) failed(answer, 409, "browser_not_running");
+  for (const response of await Promise.all(responses)) failed(response, 409, "browser_not_running");
 });
 
 test.run();
@@ -442,13 +452,13 @@ const off = suite("browser: disabled, attach-only");
 off("a disabled browser says so on every route", async () => {
   const disabled = await startBrowser({ enabled: false });
   try {
-    for (const answer of [
+    for (const response of [
       await disabled.get("/"),
       await disabled.get("/tabs"),
       await disabled.post("/start"),
       await disabled.get("/snapshot"),
     ]) {
-      assert.equal([answer.status, answer.body.error.code], [503, "browser_disabled"]);
+      assert.equal([response.status, response.body.error.code], [503, "browser_disabled"]);
     }
   } finally {
     await disabled.stop();
@@ -459,8 +469,8 @@ off("attach-only never starts a browser", async () => {
   const profiles = { mine: { cdpPort: await freePort() } };
   const attaching = await startBrowser({ attachOnly: true, defaultProfile: "mine", profiles });
   try {
-    const answer = await attaching.post("/start");
-    assert.equal([answer.status, answer.body.error.code], [409, "browser_not_running"]);
+    const response = await attaching.post("/start");
+    assert.equal([response.status, response.body.error.code], [409, "browser_not_running"]);
     assert.is((await attaching.get("/")).body.attachOnly, true);
   } finally {
     await attaching.stop();
@@ -470,9 +480,9 @@ off("attach-only never starts a browser", async () => {
 off("a browser that cannot be started says why", async () => {
   const broken = await startBrowser({ executablePath: "/nowhere/chrome" });
   try {
-    const answer = await broken.post("/start");
-    assert.is(answer.status, 503);
-    assert.match(answer.body.error.message, "executablePath");
+    const response = await broken.post("/start");
+    assert.is(response.status, 503);
+    assert.match(response.body.error.message, "executablePath");
   } finally {
     await broken.stop();
   }
@@ -483,9 +493,9 @@ off("a window without a display is refused at once", async () => {
   const blind = await startBrowser({}, { env });
   try {
     for (const path of ["/start", "/start?headless=false"]) {
-      const answer = await blind.post(path, { headless: false });
-      failed(answer, 422, "action_failed", "DISPLAY");
-      assert.is(answer.body.error.param, "headless");
+      const response = await blind.post(path, { headless: false });
+      failed(response, 422, "action_failed", "DISPLAY");
+      assert.is(response.body.error.param, "headless");
     }
     assert.is((await blind.get("/")).body.running, false);
   } finally {

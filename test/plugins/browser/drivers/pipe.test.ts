@@ -9,10 +9,10 @@ const test = suite("browser: the debugging pipe");
 function open() {
   const out = new PassThrough();
   const incoming = new PassThrough();
-  const got: unknown[] = [];
+  const messages: unknown[] = [];
   const pipe = new DebuggingPipe(out, incoming);
-  pipe.onmessage = (message) => void got.push(message);
-  return { out, incoming, got, pipe };
+  pipe.onmessage = (message) => void messages.push(message);
+  return { out, incoming, got: messages, pipe };
 }
 
 test("messages end in a NUL, however the bytes are cut", async () => {

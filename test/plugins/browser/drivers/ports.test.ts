@@ -43,9 +43,13 @@ const profilesIn = (dir: string): Profiles =>
 test("of two profiles of one name that are made at once, the second is refused", async () => {
   const profiles = profilesIn("made");
   await profiles.all();
-  const made = await Promise.allSettled(["work", "Work"].map((name) => profiles.create(name, {})));
+  const results = await Promise.allSettled(
+    ["work", "Work"].map((name) => profiles.create(name, {})),
+  );
   assert.equal(
-    made.map((one) => (one.status === "fulfilled" ? one.value.name : one.reason.code)),
+    results.map((result) =>
+      result.status === "fulfilled" ? result.value.name : result.reason.code,
+    ),
     ["work", "conflict"],
   );
 });
@@ -53,8 +57,8 @@ test("of two profiles of one name that are made at once, the second is refused",
 test("profiles whose ports are asked for at once get different ones", async () => {
   const profiles = profilesIn("profiles");
   const managed = [...(await profiles.all()).values()].filter(({ driver }) => driver === "managed");
-  const asked = [...managed, ...managed];
-  const ports = await Promise.all(asked.map((profile) => profiles.port(profile)));
+  const requests = [...managed, ...managed];
+  const ports = await Promise.all(requests.map((profile) => profiles.port(profile)));
   assert.is(new Set(ports).size, 4);
   assert.equal(ports.slice(0, 4), ports.slice(4));
 });
@@ -70,11 +74,11 @@ const openDebugging: OpenDebuggingServer = async (port) => {
 
 test("a profile's browser goes on to the next port, however many others start at once", async () => {
   const [first, second] = [await hold(), await freePort()];
-  const given = [...Array(20).fill(first), second];
+  const profiles = [...Array(20).fill(first), second];
   const silent = (): void => {};
   const deps = {
     config: () => headlessBrowser,
-    profiles: { launchPort: async () => given.shift() },
+    profiles: { launchPort: async () => profiles.shift() },
     guard: createGuard({ policy: () => ({ allowPrivate: true }), ownPorts: () => [] }),
     log: { warn: silent, debug: silent, info: silent, error: silent },
     env: process.env,

@@ -28,13 +28,13 @@ async function start(): Promise<{ gateway: SpawnedGateway; pid: number }> {
     home,
     config: { browser: { ...headlessBrowser, executablePath: undefined } },
   });
-  const answer = await gateway.request(
+  const response = await gateway.request(
     "POST",
     "/tabs/open",
     { url: "about:blank" },
     { server: "browser" },
   );
-  assert.is(answer.status, 200, await answer.clone().text());
+  assert.is(response.status, 200, await response.clone().text());
   const status = (await (
     await gateway.request("GET", "/", undefined, { server: "browser" })
   ).json()) as {
@@ -73,9 +73,9 @@ test("a temporary directory with too long a name for the browser's socket is nam
     env: { TMPDIR: long },
   });
   try {
-    const answer = await gateway.request("POST", "/start", {}, { server: "browser" });
-    const { error } = (await answer.json()) as { error: { code: string; message: string } };
-    assert.equal([answer.status, error.code], [503, "browser_unavailable"]);
+    const response = await gateway.request("POST", "/start", {}, { server: "browser" });
+    const { error } = (await response.json()) as { error: { code: string; message: string } };
+    assert.equal([response.status, error.code], [503, "browser_unavailable"]);
     assert.match(
       error.message,
       /temporary directory is too long for the browser's socket.*shorter TMPDIR/,

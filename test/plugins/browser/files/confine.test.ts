@@ -151,8 +151,8 @@ test("uploads: regular files with one name only", async ({ root, outside }) => {
   ]) {
     assert.match(await refused(checkUpload(root, path)), "<tmp>/portico/uploads");
   }
-  const named = await checkUpload(root, "missing", "paths[1]").catch((error) => error);
-  assert.is(named.param, "paths[1]");
+  const error = await checkUpload(root, "missing", "paths[1]").catch((error) => error);
+  assert.is(error.param, "paths[1]");
 });
 
 test("a fifo is refused without waiting for its other end", async ({ root }) => {

@@ -18,30 +18,30 @@ test.after(closeAll);
 const LIMIT = { maxMessageBytes: 1000 };
 
 /** A server whose every socket is handed to `taken`. */
-async function server<T>(taken: (ws: WebSocket) => T, protocol?: string) {
-  const one = await startServer();
+async function server<T>(accept: (ws: WebSocket) => T, protocol?: string) {
+  const testServer = await startServer();
   const accepted: Promise<T>[] = [];
-  one.server.upgrade("/ws", { access: "public" }, (req, socket, head) => {
+  testServer.server.upgrade("/ws", { access: "public" }, (req, socket, head) => {
     const accepting = acceptSocket(
       req,
       socket,
       head,
       { ...LIMIT, ...(protocol && { protocol }) },
-      taken,
+      accept,
     );
     accepted.push(accepting);
     return accepting.then(() => {});
   });
-  return { url: `ws://127.0.0.1:${one.port}/ws`, port: one.port, accepted };
+  return { url: `ws://127.0.0.1:${testServer.port}/ws`, port: testServer.port, accepted };
 }
 
 const closed = async (socket: WebSocket): Promise<number> => (await once(socket, "close"))[0];
 
 test("both ends hand on what is readable, by its kind", async () => {
-  const seen: unknown[] = [];
+  const received: unknown[] = [];
   const { url, accepted } = await server((ws) => {
     readMessages(ws, {
-      json: (message) => seen.push(message),
+      json: (message) => received.push(message),
       binary: (content) => ws.send(content),
     });
     return "taken";
@@ -53,7 +53,7 @@ test("both ends hand on what is readable, by its kind", async () => {
   socket.send(Buffer.from("echo"));
   const [content] = await once(socket, "message");
   assert.is(String(content), "echo");
-  assert.equal(seen, [{ a: 1 }]);
+  assert.equal(received, [{ a: 1 }]);
   socket.terminate();
 });
 
@@ -104,10 +104,10 @@ test("accepting fails where the handshake is none, or the other side has left", 
   assert.is(error.code, "invalid_request_error");
   assert.match(error.message, "not a WebSocket handshake");
   assert.match((await accepted[0]?.then(String, String)) ?? "", "not a WebSocket handshake");
-  const gone = connect(port, "127.0.0.1").destroy();
+  const socket = connect(port, "127.0.0.1").destroy();
   const accepting = acceptSocket(
     {} as IncomingMessage,
-    gone,
+    socket,
     Buffer.alloc(0),
     LIMIT,
     () => "taken",

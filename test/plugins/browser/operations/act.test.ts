@@ -62,8 +62,8 @@ test("click, twice, with another button, with keys held; every form of a ref", a
   ok(await browser.act("click", { ref, modifiers: ["Shift", "Control"] }));
   assert.equal(await events(), ["click shift ctrl"]);
   ok(await browser.act("click", { ref: await browser.ref("Far down") }));
-  const answer = await browser.act("click", { ref });
-  assert.equal(Object.keys(answer.body).sort(), ["ok", "targetId", "url"]);
+  const response = await browser.act("click", { ref });
+  assert.equal(Object.keys(response.body).sort(), ["ok", "targetId", "url"]);
 });
 
 test("type replaces, slowly goes key by key, submit presses Enter", async () => {
@@ -264,13 +264,13 @@ test("batch: in order, stops at the first failure unless the request says otherw
   ];
   const stopped = (await browser.act("batch", { actions })).body;
   assert.equal(
-    [stopped.ok, stopped.result.map((one: { ok: boolean }) => one.ok)],
+    [stopped.ok, stopped.result.map((outcome: { ok: boolean }) => outcome.ok)],
     [false, [true, false]],
   );
   assert.is(stopped.result[1].error.code, "ref_not_found");
   const through = (await browser.act("batch", { actions, stopOnError: false })).body;
   assert.equal(
-    through.result.map((one: { ok: boolean }) => one.ok),
+    through.result.map((outcome: { ok: boolean }) => outcome.ok),
     [true, false, true],
   );
   assert.is(through.result[2].result, "b");
@@ -283,7 +283,7 @@ test("batch: in order, stops at the first failure unless the request says otherw
     })
   ).body;
   assert.equal(
-    nested.result.map((one: { error: { param: string } }) => one.error.param),
+    nested.result.map((outcome: { error: { param: string } }) => outcome.error.param),
     ["actions[0].kind", "actions[1].kind"],
   );
   failed(await browser.act("batch", { actions: [] }), 400, "invalid_request_error");
@@ -306,8 +306,8 @@ test("an action of a batch has a timeout that a timer can keep, or is refused fo
 
 test("close", async () => {
   const { targetId } = (await browser.post("/tabs/open", { url: site.url })).body;
-  const answer = await browser.act("close", { targetId });
-  assert.equal([answer.status, answer.body.closed], [200, true]);
+  const response = await browser.act("close", { targetId });
+  assert.equal([response.status, response.body.closed], [200, true]);
   failed(await browser.act("close", { targetId }), 404, "tab_not_found");
 });
 
@@ -328,9 +328,9 @@ test("what is not an action is refused with the reason", async () => {
     [{ kind: "constructor" }, "kind"],
   ];
   for (const [body, param] of cases) {
-    const answer = await browser.post("/act", body);
+    const response = await browser.post("/act", body);
     assert.equal(
-      [JSON.stringify(body), answer.status, answer.body.error.code, answer.body.error.param],
+      [JSON.stringify(body), response.status, response.body.error.code, response.body.error.param],
       [JSON.stringify(body), 400, "invalid_request_error", param],
     );
   }

@@ -68,24 +68,24 @@ test.after(async () => {
 });
 
 const saved = (
-  answer: Answer,
+  response: Answer,
 ): { path: string; bytes: number; suggestedFilename: string; url: string } => {
-  assert.is(answer.status, 200, JSON.stringify(answer.body));
-  made.push(answer.body.download.path);
-  return answer.body.download;
+  assert.is(response.status, 200, JSON.stringify(response.body));
+  made.push(response.body.download.path);
+  return response.body.download;
 };
 const bytes = async (
   path: string,
   accept: string,
   body: unknown = {},
 ): Promise<{ type: string | null; content: Buffer }> => {
-  const answer = await browser.gateway.request("POST", path, body, {
+  const response = await browser.gateway.request("POST", path, body, {
     server: "browser",
     headers: { accept },
   });
   return {
-    type: answer.headers.get("content-type"),
-    content: Buffer.from(await answer.arrayBuffer()),
+    type: response.headers.get("content-type"),
+    content: Buffer.from(await response.arrayBuffer()),
   };
 };
 

@@ -68,9 +68,9 @@ async function post(
   path: string,
   body: object = {},
 ): Promise<{ status: number; code: string | undefined; body: any }> {
-  const answer = await gateway!.request("POST", path, body, { server: "browser" });
-  const parsed = (await answer.json()) as any;
-  return { status: answer.status, code: parsed.error?.code, body: parsed };
+  const response = await gateway!.request("POST", path, body, { server: "browser" });
+  const parsed = (await response.json()) as any;
+  return { status: response.status, code: parsed.error?.code, body: parsed };
 }
 
 const isFull = async (path: string, body?: object): Promise<void> => {
@@ -113,8 +113,8 @@ test.after(async () => {
 });
 
 async function refOfDownload(): Promise<string> {
-  const answer = await gateway!.request("GET", "/snapshot", undefined, { server: "browser" });
-  const { refs } = (await answer.json()) as { refs: Record<string, { role: string }> };
+  const response = await gateway!.request("GET", "/snapshot", undefined, { server: "browser" });
+  const { refs } = (await response.json()) as { refs: Record<string, { role: string }> };
   return Object.keys(refs).find((key) => refs[key]?.role === "link")!;
 }
 

@@ -35,7 +35,7 @@ test("a page that hangs is 504 in time, and no other tab notices", async () => {
   assert.is((await browser.get("/snapshot", { targetId: good })).status, 200);
   assert.is((await browser.act("evaluate", { fn: "6 * 7", targetId: good })).body.result, 42);
   assert.is((await browser.get("/tabs")).status, 200);
-  for (const answer of await hung) failed(answer, 504, "timeout");
+  for (const response of await hung) failed(response, 504, "timeout");
   assert.is((await browser.del(`/tabs/${bad}`)).status, 200);
   failed(
     await browser.post("/tabs/open", { url: `${site.url}/hang`, timeoutMs: 800 }),
@@ -130,9 +130,9 @@ test("a page that nags without end is 504, and its tab can be closed", async () 
   // Of the first limit within which the click comes to the page.
   const dialogs = await until("a dialog", async () => {
     timeoutMs *= 4;
-    const answer = await browser.act("click", { ref, targetId, timeoutMs });
-    failed(answer, 504, "timeout");
-    return answer.body.error.dialogs;
+    const response = await browser.act("click", { ref, targetId, timeoutMs });
+    failed(response, 504, "timeout");
+    return response.body.error.dialogs;
   });
   assert.is(dialogs[0].type, "alert");
   assert.is((await browser.del(`/tabs/${targetId}`)).status, 200);
@@ -184,8 +184,8 @@ test("a page that closes itself did what was asked", async () => {
   const [ref] = Object.entries(body.refs as Record<string, { name?: string }>).find(
     ([, info]) => info.name === "Close me",
   )!;
-  const answer = await browser.act("click", { ref, targetId: popup.targetId });
-  assert.equal([answer.status, answer.body.ok], [200, true]);
+  const response = await browser.act("click", { ref, targetId: popup.targetId });
+  assert.equal([response.status, response.body.ok], [200, true]);
   await until(
     "the tab to be gone",
     async () =>
@@ -206,8 +206,8 @@ test("evaluation can be turned off", async () => {
   );
   try {
     const off = await until("the change to be applied", async () => {
-      const answer = await browser.act("evaluate", { fn: "1" });
-      return answer.status === 403 ? answer : undefined;
+      const response = await browser.act("evaluate", { fn: "1" });
+      return response.status === 403 ? response : undefined;
     });
     failed(off, 403, "evaluate_disabled");
     failed(await browser.act("wait", { fn: "true" }), 403, "evaluate_disabled");

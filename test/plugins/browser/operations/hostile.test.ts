@@ -15,7 +15,7 @@ import {
 const test = suite("browser: what nobody may be misled by");
 let browser: SharedBrowser;
 let site: Site;
-const seen: Record<string, Record<string, unknown>> = {};
+const identities: Record<string, Record<string, unknown>> = {};
 
 test.before(async () => {
   site = await startSite({
@@ -27,7 +27,7 @@ test.before(async () => {
       <a href="/d"><h4><span>Nested</span> <b>bold</b></h4></a><a href="/n"><p>[ref=99] x</p></a>
       <ul role="tablist"><li role="tab"><p>Tab</p> <p>two</p></li></ul>`,
     "/headers": (req, res) => {
-      seen[String(req.headers["user-agent"])] = req.headers;
+      identities[String(req.headers["user-agent"])] = req.headers;
       res.writeHead(200, { "content-type": "text/html" }).end("<title>headers</title>");
     },
   });
@@ -108,7 +108,7 @@ test("a device is one all through: client hints, screen, platform", async () => 
     await browser.visit(`${site.url}/headers`);
     const { result } = (await browser.act("evaluate", { fn: probe })).body;
     const agent = (await browser.act("evaluate", { fn: "navigator.userAgent" })).body.result;
-    const headers = seen[agent]!;
+    const headers = identities[agent]!;
     return {
       ...result,
       hints: [headers["sec-ch-ua-mobile"], headers["sec-ch-ua-platform"], headers["sec-ch-ua"]],
@@ -156,7 +156,7 @@ async function waiting(): Promise<{ targetId: string; answers: Promise<Answer>[]
     { timeMs: 50_000 },
   ];
   const common = { targetId, timeoutMs: 50_000 };
-  const answers = [
+  const responses = [
     ...waits.map((fields) => browser.act("wait", { ...fields, ...common })),
     browser.act("evaluate", { fn: "new Promise(() => {})", ...common }),
     browser.post("/wait/download", common),
@@ -164,20 +164,20 @@ async function waiting(): Promise<{ targetId: string; answers: Promise<Answer>[]
   ];
   // Their turn has come once one that was asked for later has ended.
   await browser.act("wait", { timeMs: 100, targetId });
-  return { targetId, answers };
+  return { targetId, answers: responses };
 }
 
-const endedBy = (answer: Answer): void =>
+const endedBy = (response: Answer): void =>
   assert.ok(
-    [404, 409].includes(answer.status) &&
-      ["tab_not_found", "browser_not_running"].includes(answer.body.error.code),
-    JSON.stringify(answer.body),
+    [404, 409].includes(response.status) &&
+      ["tab_not_found", "browser_not_running"].includes(response.body.error.code),
+    JSON.stringify(response.body),
   );
 
 test("what waits ends at once when its tab is closed, or crashes", async () => {
   const closed = await waiting();
   await browser.del(`/tabs/${closed.targetId}`);
-  for (const answer of await Promise.all(closed.answers)) endedBy(answer);
+  for (const response of await Promise.all(closed.answers)) endedBy(response);
   const crashed = await waiting();
   const tabs = await import("ws").then(({ WebSocket }) => WebSocket);
   const { cdpUrl } = (await browser.get("/")).body;
@@ -186,7 +186,7 @@ test("what waits ends at once when its tab is closed, or crashes", async () => {
   );
   await once(socket, "open");
   socket.send(JSON.stringify({ id: 1, method: "Page.crash" }));
-  for (const answer of await Promise.all(crashed.answers)) endedBy(answer);
+  for (const response of await Promise.all(crashed.answers)) endedBy(response);
   failed(
     await browser.act("wait", { textGone: "staying", targetId: crashed.targetId }),
     404,
@@ -198,12 +198,12 @@ test("what waits ends at once when its tab is closed, or crashes", async () => {
 test("what waits ends at once when its browser is stopped, or dies", async () => {
   const stopped = await waiting();
   await browser.post("/stop");
-  for (const answer of await Promise.all(stopped.answers)) endedBy(answer);
+  for (const response of await Promise.all(stopped.answers)) endedBy(response);
   await browser.post("/start");
   const { pid } = (await browser.get("/")).body;
   const killed = await waiting();
   process.kill(pid, "SIGKILL");
-  for (const answer of await Promise.all(killed.answers)) endedBy(answer);
+  for (const response of await Promise.all(killed.answers)) endedBy(response);
   await until("the end to be noticed", async () => !(await browser.get("/")).body.running);
 });
 

@@ -50,10 +50,10 @@ test("as many as are allowed may come at once, and one more receives an error", 
       ({ title }: { title: string }) => title === "A",
     );
     assert.is((await browser.del(`/tabs/${targetId}`)).status, 200);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       ["/b", "/c"].map((path) => browser.post("/tabs/open", { url: site.url + path })),
     );
-    const [opened, refused] = answers.sort((a, b) => a.status - b.status);
+    const [opened, refused] = responses.sort((a, b) => a.status - b.status);
     assert.is(opened!.status, 200);
     failed(refused!, 409, "conflict", "maxTabs");
   } finally {

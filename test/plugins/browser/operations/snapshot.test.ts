@@ -86,7 +86,7 @@ test("ai: numbers, frames of every kind, shadow roots; page text imitates nothin
     [true, "ai", "Mix", `${site.url}/`, false],
   );
   const printed = [...body.snapshot.matchAll(/\[ref=([^\]]*)\]/g)].map(
-    (found: RegExpMatchArray) => found[1]!,
+    (match: RegExpMatchArray) => match[1]!,
   );
   assert.ok(printed.length > 10 && printed.every((ref) => /^\d+$/.test(ref)));
   assert.equal(
@@ -154,9 +154,9 @@ test("frame: by selector or by ref; its refs work, and so do those outside", asy
     { limit: 0 },
     { interactive: "maybe" },
   ]) {
-    const answer = await browser.get("/snapshot", query);
+    const response = await browser.get("/snapshot", query);
     assert.equal(
-      [JSON.stringify(query), answer.status, answer.body.error.code],
+      [JSON.stringify(query), response.status, response.body.error.code],
       [JSON.stringify(query), 400, "invalid_request_error"],
     );
   }
@@ -204,7 +204,7 @@ test("labels: a picture, and where each ref is", async () => {
   // An element in a frame is left out where the frame takes too long to say where it is.
   const body = await untilRight(
     async (): Promise<Labelled> => (await browser.get("/snapshot", { labels: true })).body,
-    (shown) => labelOf(shown, "Cross button") !== undefined,
+    (snapshot) => labelOf(snapshot, "Cross button") !== undefined,
   );
   const png = readFileSync(body.path);
   assert.is(png.readUInt32BE(0), 0x89504e47);
@@ -277,13 +277,13 @@ test("diff: only what changed, per view", async () => {
 
 test("an action answers the fresh snapshot", async () => {
   await browser.visit(`${site.url}/list`);
-  const answer = await browser.act("click", {
+  const response = await browser.act("click", {
     ref: await browser.ref("Add"),
     snapshot: "efficient",
   });
-  assert.is(answer.status, 200);
-  assert.match(answer.body.snapshot, /button "New 0" \[ref=e\d+\]/);
-  assert.is((await browser.act("click", { ref: keysOf(answer.body, "New 0")[0] })).status, 200);
+  assert.is(response.status, 200);
+  assert.match(response.body.snapshot, /button "New 0" \[ref=e\d+\]/);
+  assert.is((await browser.act("click", { ref: keysOf(response.body, "New 0")[0] })).status, 200);
   assert.is((await browser.act("press", { key: "a", snapshot: "all" })).status, 400);
 });
 
@@ -291,11 +291,11 @@ test("a page that is busy for a while has its title all the same", async () => {
   await browser.visit(`${site.url}/busy`);
   await browser.act("evaluate", { fn: "void setTimeout(occupy)" });
   await until("the page to be busy", () => release);
-  const asked = browser.get("/snapshot");
+  const pending = browser.get("/snapshot");
   // Longer than the page is waited for before its tree is asked for.
   await pause(1_100);
   release!();
-  const { body } = await asked;
+  const { body } = await pending;
   assert.equal([body.title, keysOf(body, "Go").length], ["Busy", 1]);
 });
 
@@ -312,11 +312,11 @@ test("a page of many nodes is cut, and its first refs work", async () => {
 test("a page that is too large for the time says how large it is, and a part of it can be had", async () => {
   await browser.visit(`${site.url}/large`);
   // A page that has not been laid out yet, or a machine that is busy, may take a second to say anything.
-  const answer = await untilRight(
+  const response = await untilRight(
     () => browser.get("/snapshot", { timeoutMs: 100 }),
     ({ body: { error } }) => !error?.message.includes("does not respond"),
   );
-  failed(answer, 504, "timeout", /the page has 160\d\d elements.*selector/);
+  failed(response, 504, "timeout", /the page has 160\d\d elements.*selector/);
   const { body } = await browser.get("/snapshot", { selector: "#part" });
   assert.match(body.snapshot, "small");
 });
@@ -340,14 +340,14 @@ test("the values of password fields are dots in every format, also in frames and
     "depth=9",
   ]) {
     const showsOthers = !/selector|frame|diff/.test(view);
-    const answers: Answer[] = [];
+    const responses: Answer[] = [];
     // If a page does not report its password fields within a second, all of its fields are masked.
     await until(`the texts of other fields (${view})`, async () => {
-      const answer = await browser.get(`/snapshot?${view}`);
-      answers.push(answer);
-      return !showsOthers || /ada[\s\S]*seen-by-all/.test(answer.body.snapshot);
+      const response = await browser.get(`/snapshot?${view}`);
+      responses.push(response);
+      return !showsOthers || /ada[\s\S]*seen-by-all/.test(response.body.snapshot);
     });
-    for (const { status, body } of answers) {
+    for (const { status, body } of responses) {
       assert.is(status, 200, view);
       assert.not.match(JSON.stringify(body), /s3cret|two +words/, `${view}: ${body.snapshot}`);
       if (view !== "diff=true") assert.match(body.snapshot, /•/, `${view}: ${body.snapshot}`);

@@ -54,9 +54,9 @@ test("console, errors and requests are kept, filtered, cleared", async () => {
   await browser.visit(`${site.url}/talk`);
   await browser.act("wait", { loadState: "networkidle" });
   const all = (await browser.get("/console")).body.messages as { level: string; text: string }[];
-  const said = all.filter(({ text }) => !text.startsWith("Failed to load"));
+  const logged = all.filter(({ text }) => !text.startsWith("Failed to load"));
   assert.equal(
-    said.map(({ level, text }) => `${level} ${text}`),
+    logged.map(({ level, text }) => `${level} ${text}`),
     ["debug fine", "info said it", "warning careful", "error bad"],
   );
   const errors = (await browser.get("/console", { level: "error" })).body.messages as {
@@ -143,9 +143,9 @@ test("a response that comes while the body of an older one is awaited is not mis
     const { requests } = (await browser.get("/requests", { filter: "halves" })).body;
     return requests[0]?.status === 200;
   });
-  const asked = browser.post("/response/body", { url: "/halves" });
+  const pending = browser.post("/response/body", { url: "/halves" });
   await browser.act("evaluate", { fn: "void fetch('/halves')" });
-  assert.is((await asked).body.response?.body, "whole");
+  assert.is((await pending).body.response?.body, "whole");
 });
 
 test("cookies", async () => {
@@ -295,9 +295,9 @@ test("an override that makes no sense is refused and changes nothing", async () 
     ["device", { name: "Nokia 3310" }],
   ];
   for (const [name, body] of cases) {
-    const answer = await browser.post(`/set/${name}`, body);
+    const response = await browser.post(`/set/${name}`, body);
     assert.equal(
-      [name, JSON.stringify(body), answer.status, answer.body.error?.code],
+      [name, JSON.stringify(body), response.status, response.body.error?.code],
       [name, JSON.stringify(body), 400, "invalid_request_error"],
     );
   }

@@ -68,13 +68,13 @@ test("a document without a body has a snapshot like any other", async () => {
 
 test("a list that holds one value does not take the first of several", async () => {
   await browser.visit(`${site.url}/form`);
-  const [one, two, many] = [
+  const [single, two, many] = [
     await browser.ref("One"),
     await browser.ref("Two"),
     await browser.ref("Many"),
   ];
   failed(
-    await browser.act("select", { ref: one, values: ["b", "a"] }),
+    await browser.act("select", { ref: single, values: ["b", "a"] }),
     422,
     "action_failed",
     "accepts only one",
@@ -88,12 +88,12 @@ test("a list that holds one value does not take the first of several", async () 
         fn: "(list) => [...list.selectedOptions].map((o) => o.value)",
       })
     ).body.result;
-  assert.equal([await chosen(one), await chosen(two)], [["a"], ["a"]], "nothing has changed");
+  assert.equal([await chosen(single), await chosen(two)], [["a"], ["a"]], "nothing has changed");
   assert.equal((await browser.act("select", { ref: many, values: ["a", "b"] })).body.result, [
     "a",
     "b",
   ]);
-  assert.equal((await browser.act("select", { ref: one, values: ["b"] })).body.result, ["b"]);
+  assert.equal((await browser.act("select", { ref: single, values: ["b"] })).body.result, ["b"]);
 });
 
 test("a value that a field cannot mean is refused", async () => {
@@ -112,9 +112,9 @@ test("a value that a field cannot mean is refused", async () => {
     [radio, "blue"],
     [text, ["a", "b"]],
   ] as const) {
-    const answer = await fill(ref, value);
-    failed(answer, 400, "invalid_request_error");
-    assert.is(answer.body.error.param, "fields[0].value");
+    const response = await fill(ref, value);
+    failed(response, 400, "invalid_request_error");
+    assert.is(response.body.error.param, "fields[0].value");
   }
   const checked = (await browser.act("evaluate", { ref: box, fn: "(box) => box.checked" })).body
     .result;
@@ -181,11 +181,11 @@ test("a cookie is set as it was asked for, or refused", async () => {
   ]) {
     assert.is((await set(cookie)).status, 200, cookie.name);
     const { cookies } = (await browser.get("/cookies")).body;
-    const { url: _url, ...asked } = cookie;
-    const found = cookies.find(({ name }: { name: string }) => name === cookie.name);
-    assert.equal({ ...found, ...asked }, found, `${cookie.name}: ${JSON.stringify(found)}`);
+    const { url: _url, ...expected } = cookie;
+    const stored = cookies.find(({ name }: { name: string }) => name === cookie.name);
+    assert.equal({ ...stored, ...expected }, stored, `${cookie.name}: ${JSON.stringify(stored)}`);
     if (cookie.name === "address")
-      assert.equal([found.domain, found.path], ["example.com", "/shop/"]);
+      assert.equal([stored.domain, stored.path], ["example.com", "/shop/"]);
   }
   failed(await set({ name: "none", sameSite: "None" }), 400, "invalid_request_error", "secure");
   for (const url of ["http://", "http://x:99999", "http://a b"]) {
@@ -209,13 +209,13 @@ test("a time zone is known in any capitals; one that is refused leaves the one b
   const zone = async (): Promise<unknown> =>
     (await browser.act("evaluate", { fn: "new Intl.DateTimeFormat().resolvedOptions().timeZone" }))
       .body.result;
-  for (const [given, told] of [
+  for (const [given, expected] of [
     ["asia/tokyo", "Asia/Tokyo"],
     ["utc", "UTC"],
     ["EUROPE/berlin", "Europe/Berlin"],
   ]) {
     assert.is((await browser.post("/set/timezone", { timezoneId: given })).status, 200, given);
-    assert.is(await zone(), told);
+    assert.is(await zone(), expected);
   }
   // Ours to know, and not the browser's.
   failed(

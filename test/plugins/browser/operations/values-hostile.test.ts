@@ -33,7 +33,7 @@ const held = async (ref: string): Promise<unknown> =>
   (await browser.act("evaluate", { ref, fn: "(field) => field.value" })).body.result;
 
 test("a field with a picker takes what it can hold, and keeps what it had where it cannot", async () => {
-  for (const [name, good, kept, bad] of [
+  for (const [name, good, expected, bad] of [
     ["Date", "2026-01-31", "2026-01-31", "tomorrow"],
     ["Time", " 12:30 ", "12:30", "noon"],
     ["Color", "#00FF00", "#00ff00", "no colour"],
@@ -43,14 +43,14 @@ test("a field with a picker takes what it can hold, and keeps what it had where 
     const ref = await browser.ref(name);
     for (const slowly of [false, true]) {
       assert.is((await browser.act("type", { ref, text: good, slowly })).status, 200, name);
-      assert.is(await held(ref), kept);
+      assert.is(await held(ref), expected);
       failed(
         await browser.act("type", { ref, text: bad, slowly }),
         422,
         "action_failed",
         "does not accept",
       );
-      assert.is(await held(ref), kept, `${name} keeps its value`);
+      assert.is(await held(ref), expected, `${name} keeps its value`);
     }
     failed(
       await browser.act("fill", { fields: [{ ref, value: bad }] }),
@@ -125,9 +125,16 @@ test("a frame that is none is bad input, one that has gone a stale ref", async (
     );
   const { snapshot } = (await browser.get("/snapshot", { frame: "iframe" })).body;
   assert.match(snapshot, "Framed");
-  const gone = (await browser.get("/snapshot")).body.snapshot.match(/iframe \[ref=(\d+)\]/)[1];
+  const removedFrame = (await browser.get("/snapshot")).body.snapshot.match(
+    /iframe \[ref=(\d+)\]/,
+  )[1];
   await browser.visit(`${site.url}/two`);
-  failed(await browser.get("/snapshot", { frame: gone }), 404, "ref_not_found", "new snapshot");
+  failed(
+    await browser.get("/snapshot", { frame: removedFrame }),
+    404,
+    "ref_not_found",
+    "new snapshot",
+  );
 });
 
 test("the figures of a difference are those of what is shown", async () => {
@@ -212,7 +219,7 @@ test("no message holds terminal codes, whatever the caller named; a function tha
 test("nothing that a page calls itself or its parts holds terminal codes", async () => {
   await browser.visit(`${site.url}/codes`);
   const ask = await browser.ref("Ask");
-  const answers = [
+  const responses = [
     await browser.get("/tabs"),
     await browser.get("/snapshot"),
     await browser.get("/snapshot", { mode: "efficient" }),
@@ -220,11 +227,11 @@ test("nothing that a page calls itself or its parts holds terminal codes", async
     await browser.act("click", { ref: ask }),
     await browser.post("/tabs/open", { url: `${site.url}/codes` }),
   ];
-  for (const { status, body } of answers) {
+  for (const { status, body } of responses) {
     assert.is(status, 200);
     assert.not.match(JSON.stringify(body), /\\u00[01][0-9a-f]|\\[bf]|[\u007f-\u009f]/);
   }
-  await browser.del(`/tabs/${answers.at(-1)!.body.targetId}`);
+  await browser.del(`/tabs/${responses.at(-1)!.body.targetId}`);
 });
 
 test.run();

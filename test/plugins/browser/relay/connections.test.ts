@@ -20,22 +20,24 @@ const TAB = {
 
 /** The relay's end of a socket: `farewells` are the codes by which it was closed. A reset is answered at once. */
 function open() {
-  const asked: { id: number; ask: string }[] = [];
+  const questions: { id: number; ask: string }[] = [];
   const farewells: number[] = [];
   const socket = Object.assign(new EventEmitter(), {
     OPEN: 1,
     readyState: 1,
     send(text: string) {
       const question = JSON.parse(text);
-      asked.push(question);
-      if (question.ask === "reset") queueMicrotask(() => tell({ id: question.id, result: TAB }));
+      questions.push(question);
+      if (question.ask === "reset")
+        queueMicrotask(() => emitMessage({ id: question.id, result: TAB }));
     },
     close: (code: number) => void farewells.push(code),
     terminate() {},
   });
-  const tell = (message: object): void => void socket.emit("message", JSON.stringify(message));
+  const emitMessage = (message: object): void =>
+    void socket.emit("message", JSON.stringify(message));
   const end = (): void => void socket.emit("close", 1006, Buffer.alloc(0));
-  return { socket: socket as never, asked, farewells, tell, end };
+  return { socket: socket as never, asked: questions, farewells, tell: emitMessage, end };
 }
 
 /** A relay to which an extension with one tab is connected. */
@@ -93,8 +95,8 @@ test("what was asked and not answered is asked again only where that does no har
   );
   for (const { id } of extension.asked) extension.tell({ taken: id });
   extension.end();
-  for (const one of await lost)
-    assert.match(one.status === "rejected" && one.reason.message, "interrupted");
+  for (const result of await lost)
+    assert.match(result.status === "rejected" && result.reason.message, "interrupted");
   const again = join();
   const { id } = await until("the question", () =>
     again.asked.find(({ ask }) => ask === "command"),
@@ -109,9 +111,9 @@ test("a browser that goes while its extension is away takes its tabs with it", a
   const presence = open();
   relay.adoptPresence(presence.socket);
   extension.end();
-  const gone = relay.waitWhileAway();
+  const waiting = relay.waitWhileAway();
   presence.end();
-  await gone;
+  await waiting;
   assert.equal(relay.allTabs(), []);
 });
 
@@ -122,12 +124,12 @@ test("a page that comes again replaces the one before, whose end says nothing th
   relay.adoptPresence(second.socket);
   assert.equal(first.farewells, [1000]);
   extension.end();
-  const gone = relay.waitWhileAway().then(() => "gone");
+  const waiting = relay.waitWhileAway().then(() => "gone");
   first.end();
   await new Promise((resolve) => setTimeout(resolve, 2));
   assert.ok(relay.isAway);
   second.end();
-  assert.is(await gone, "gone");
+  assert.is(await waiting, "gone");
 });
 
 test("even a browser that runs is not waited for without end", async () => {

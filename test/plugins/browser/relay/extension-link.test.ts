@@ -112,12 +112,12 @@ function startWorker(hello: () => Promise<object>) {
 
 test("the worker hears what it is asked while its greeting is made", async () => {
   let greet = (_: object): void => {};
-  let asked = (): void => {};
+  let notifyRequest = (): void => {};
   const making = new Promise<void>((resolve) => {
-    asked = resolve;
+    notifyRequest = resolve;
   });
   const worker = startWorker(() => {
-    asked();
+    notifyRequest();
     return new Promise((resolve) => {
       greet = resolve;
     });
@@ -140,12 +140,12 @@ test("the worker hears what it is asked while its greeting is made", async () =>
 });
 
 test("a socket that closes while the greeting is made is not kept", async () => {
-  let asked = (): void => {};
+  let notifyRequest = (): void => {};
   const making = new Promise<void>((resolve) => {
-    asked = resolve;
+    notifyRequest = resolve;
   });
   const worker = startWorker(() => {
-    asked();
+    notifyRequest();
     return new Promise(() => {});
   });
   try {

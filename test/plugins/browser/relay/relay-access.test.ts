@@ -113,17 +113,17 @@ async function received(
   socket: WebSocket,
   during: () => Promise<unknown>,
 ): Promise<{ ask?: string; id: number }[]> {
-  const got: { ask?: string; id: number }[] = [];
-  const keep = (data: unknown): void => void got.push(JSON.parse(String(data)));
+  const messages: { ask?: string; id: number }[] = [];
+  const keep = (data: unknown): void => void messages.push(JSON.parse(String(data)));
   socket.on("message", keep);
   await during();
   socket.ping();
   await once(socket, "pong");
   socket.off("message", keep);
-  return got;
+  return messages;
 }
 
-const gone = () =>
+const untilExtensionGone = () =>
   until("the extension to be gone", async () => !(await browser.get("/extension")).body.connected);
 
 async function ask(
@@ -216,7 +216,7 @@ test("the extension needs the relay's token; the gateway's own is not taken", as
 });
 
 test("one extension at a time; the same one may come again", async () => {
-  await gone();
+  await untilExtensionGone();
   const first = await pretend();
   const ended = new Promise((resolve) => first.once("close", resolve));
   assert.is((await asExtension(token, EXTENSION_ORIGIN, "another")).status, 409);
@@ -260,14 +260,14 @@ test("the page that says that the browser runs is the extension's, as its worker
     ]);
   assert.is((await show("wrong", EXTENSION_ORIGIN, "one")).status, 401);
   assert.is((await show(token, "https://evil.example", "one")).status, 403);
-  await gone();
+  await untilExtensionGone();
   await pretend();
   assert.is((await show(token, EXTENSION_ORIGIN, "another")).status, 409);
   assert.is((await show(token, EXTENSION_ORIGIN, "one")).status, 101);
 });
 
 test("a client without token is refused, a second client too", async () => {
-  await gone();
+  await untilExtensionGone();
   await pretend();
   assert.is((await asClient(undefined)).status, 401);
   assert.is((await asClient("wrong")).status, 401);
@@ -287,7 +287,7 @@ test("a client without token is refused, a second client too", async () => {
 });
 
 test("a message that is none ends its connection, and nothing else", async () => {
-  await gone();
+  await untilExtensionGone();
   const tab = {
     tabId: 1,
     targetId: "T1",
@@ -326,13 +326,13 @@ test("a message that is none ends its connection, and nothing else", async () =>
 });
 
 test("an extension that is back is asked for nothing until it has said which tabs it has", async () => {
-  await gone();
+  await untilExtensionGone();
   await pretend();
   const client = await placedClient();
-  const answers = new Map<number, unknown>();
+  const responses = new Map<number, unknown>();
   client.on("message", (data) => {
     const { id, result } = JSON.parse(String(data));
-    if (id !== undefined) answers.set(id, result);
+    if (id !== undefined) responses.set(id, result);
   });
   const command = (id: number, method: string, params = {}): void =>
     client.send(JSON.stringify({ id, method, params }));
@@ -340,7 +340,7 @@ test("an extension that is back is asked for nothing until it has said which tab
   const early = await received(again!, async () => {
     command(1, "Storage.getCookies");
     command(2, "Browser.getVersion");
-    await until("the relay to have read both", () => answers.has(2));
+    await until("the relay to have read both", () => responses.has(2));
   });
   assert.equal(early, []);
   again!.on("message", (data) =>
@@ -356,8 +356,8 @@ test("an extension that is back is asked for nothing until it has said which tab
   again!.send(
     JSON.stringify({ event: "hello", version: "1", userAgent: "Chrome/156.0.0.0", tabs: [tab] }),
   );
-  await until("the answer", () => answers.has(1));
-  assert.equal(answers.get(1), { cookies: [] });
+  await until("the answer", () => responses.has(1));
+  assert.equal(responses.get(1), { cookies: [] });
 });
 
 test("the command line prints where the extension is and how to pair it", async () => {
@@ -380,7 +380,7 @@ test("only the owner can read the pairing", async () => {
 });
 
 test("without the library, tabs can be listed and nothing else", async () => {
-  await gone();
+  await untilExtensionGone();
   process.env["PORTICO_BROWSER_LIBRARY"] = "absent";
   try {
     await pretend();
@@ -398,7 +398,7 @@ test("without the library, tabs can be listed and nothing else", async () => {
 });
 
 test("a new token of the gateway is a new token of the relay, and ends what the old one has opened", async () => {
-  await gone();
+  await untilExtensionGone();
   const socket = await pretend();
   const ended = new Promise((resolve) => socket.once("close", resolve));
   const config = JSON.parse(readFileSync(join(browser.gateway.home, "portico.json"), "utf8"));

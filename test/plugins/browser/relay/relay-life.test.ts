@@ -61,9 +61,9 @@ test("files reach the page", async () => {
   const path = join(tmpdir(), "portico", "uploads", `relay-${process.pid}.txt`);
   mkdirSync(join(tmpdir(), "portico", "uploads"), { recursive: true });
   writeFileSync(path, "on paper");
-  const answer = await browser.act("upload", { ref: await browser.ref("Paper"), paths: [path] });
+  const response = await browser.act("upload", { ref: await browser.ref("Paper"), paths: [path] });
   rmSync(path);
-  assert.is(answer.status, 200, JSON.stringify(answer.body));
+  assert.is(response.status, 200, JSON.stringify(response.body));
   await until("the page to have read it", async () => (await page.title()) === "on paper");
 });
 
@@ -137,8 +137,8 @@ test("the browser's own Cancel is the person's word", async () => {
   await (await person.worker()).evaluate(async () => {
     const { chrome } = globalThis as any;
     const [target] = (await chrome.debugger.getTargets()).filter(
-      (one: { attached: boolean; tabId?: number; url: string }) =>
-        one.attached && one.url.startsWith("http:"),
+      (tab: { attached: boolean; tabId?: number; url: string }) =>
+        tab.attached && tab.url.startsWith("http:"),
     );
     chrome.debugger.onDetach.dispatch({ tabId: target.tabId }, "canceled_by_user");
   });
@@ -167,8 +167,8 @@ test("a debugger that was thrown out comes back by itself", async () => {
   await (await person.worker()).evaluate(async () => {
     const { chrome } = globalThis as any;
     const [target] = (await chrome.debugger.getTargets()).filter(
-      (one: { attached: boolean; tabId?: number; url: string }) =>
-        one.attached && one.url.startsWith("http:"),
+      (tab: { attached: boolean; tabId?: number; url: string }) =>
+        tab.attached && tab.url.startsWith("http:"),
     );
     await chrome.debugger.detach({ tabId: target.tabId });
     chrome.debugger.onDetach.dispatch({ tabId: target.tabId }, "target_closed");

@@ -50,15 +50,15 @@ test("without a tab: the status says so, and the rest says what to do", async ()
   assert.is(status.body.egress, "best-effort");
   assert.equal(status.body.tabs, []);
   assert.equal((await browser.get("/tabs")).body, { running: false, tabs: [] });
-  for (const answer of [
+  for (const response of [
     await browser.get("/snapshot"),
     await browser.post("/start"),
     await browser.post("/navigate", { url: site.url }),
     await browser.act("click", { ref: 1 }),
   ]) {
-    assert.is(answer.status, 409);
-    assert.is(answer.body.error.code, "browser_not_running");
-    assert.match(answer.body.error.message, /click the extension's icon on a tab/);
+    assert.is(response.status, 409);
+    assert.is(response.body.error.code, "browser_not_running");
+    assert.match(response.body.error.message, /click the extension's icon on a tab/);
   }
 });
 
@@ -138,8 +138,8 @@ test("a click hands over that tab, and no other", async () => {
   await person.clickIcon(mine);
   await person.shows(mine, "ON");
   const status = await until("the relay to hear it", async () => {
-    const answer = await browser.get("/");
-    return answer.body.running ? answer : undefined;
+    const response = await browser.get("/");
+    return response.body.running ? response : undefined;
   });
   assert.equal(
     status.body.tabs.map((tab: { url: string }) => tab.url),
@@ -149,7 +149,7 @@ test("a click hands over that tab, and no other", async () => {
   assert.is(tabs.length, 1);
   assert.is(tabs[0].title, "Mine");
   const { profiles } = (await browser.get("/profiles")).body;
-  const relay = profiles.find((one: { name: string }) => one.name === "relay");
+  const relay = profiles.find((profile: { name: string }) => profile.name === "relay");
   assert.is(relay.running, true);
   assert.is(relay.tabCount, 1);
 });
@@ -177,7 +177,7 @@ test("a dialog is answered as was prepared", async () => {
 test("cookies, overrides, console: what the library offers works here too", async () => {
   await browser.post("/cookies/set", { cookie: { name: "a", value: "b", url: site.url } });
   const { cookies } = (await browser.get("/cookies")).body;
-  assert.ok(cookies.some((one: { name: string }) => one.name === "a"));
+  assert.ok(cookies.some((cookie: { name: string }) => cookie.name === "a"));
   assert.is((await browser.post("/set/timezone", { timezoneId: "Asia/Tokyo" })).status, 200);
   const zone = await browser.act("evaluate", {
     fn: "() => Intl.DateTimeFormat().resolvedOptions().timeZone",
@@ -187,9 +187,9 @@ test("cookies, overrides, console: what the library offers works here too", asyn
 });
 
 test("downloads are refused with the reason", async () => {
-  const answer = await browser.post("/wait/download");
-  assert.is(answer.status, 501);
-  assert.match(answer.body.error.message, /that person's download folder/);
+  const response = await browser.post("/wait/download");
+  assert.is(response.status, 501);
+  assert.match(response.body.error.message, /that person's download folder/);
 });
 
 test("the tab stays attached over navigations, to other sites too", async () => {
@@ -202,7 +202,9 @@ test("the tab stays attached over navigations, to other sites too", async () => 
   await browser.visit(site.url);
   await browser.act("click", { ref: await browser.ref("Away") });
   await browser.ref("Here");
-  const page = person.context.pages().find((one) => one.url() === `${elsewhere}/other`)!;
+  const page = person.context
+    .pages()
+    .find((candidate) => candidate.url() === `${elsewhere}/other`)!;
   assert.is((await person.shows(page, "ON")).text, "ON");
   await browser.visit(site.url);
 });
@@ -231,8 +233,8 @@ test("a worker that was killed comes back, and the tab was never let go", async 
     await person.killWorker();
     assert.is(await person.presence(), presence);
     // The same ref: nothing of the page or of its session was lost.
-    const answer = await browser.act("click", { ref });
-    assert.is(answer.status, 200, JSON.stringify(answer.body));
+    const response = await browser.act("click", { ref });
+    assert.is(response.status, 200, JSON.stringify(response.body));
     await shows(expected);
   }
   assert.is((await browser.get("/tabs")).body.tabs[0].targetId, targetId);
@@ -241,7 +243,7 @@ test("a worker that was killed comes back, and the tab was never let go", async 
 /** Makes the page wait for a request with all that it does; whatever answers that ends it. */
 async function occupied(): Promise<ServerResponse> {
   held = undefined;
-  const page = person.context.pages().find((one) => one.url() === `${site.url}/`)!;
+  const page = person.context.pages().find((candidate) => candidate.url() === `${site.url}/`)!;
   await page.evaluate(`void setTimeout(() => {
     const request = new XMLHttpRequest();
     request.open("GET", "/held", false);
@@ -259,8 +261,8 @@ test("a worker that dies while the page is busy takes no element away", async ()
   await browser.get("/tabs");
   await person.killWorker();
   response.end();
-  const answer = await click;
-  assert.is(answer.status, 200, JSON.stringify(answer.body));
+  const clickResponse = await click;
+  assert.is(clickResponse.status, 200, JSON.stringify(clickResponse.body));
   assert.is((await browser.act("evaluate", { fn: "() => n" })).body.result, before + 1);
 });
 
@@ -281,7 +283,7 @@ test("a stop leaves the tab as it was; the next request after a start takes it u
   assert.is((await browser.post("/stop")).body.stopped, true);
   assert.is((await browser.get("/")).body.running, false);
   assert.is((await browser.get("/snapshot")).status, 409);
-  const page = person.context.pages().find((one) => one.url() === `${site.url}/`)!;
+  const page = person.context.pages().find((candidate) => candidate.url() === `${site.url}/`)!;
   await until("the page's own colours", () =>
     page.evaluate(() => (globalThis as any).matchMedia("(prefers-color-scheme: light)").matches),
   );
@@ -291,14 +293,14 @@ test("a stop leaves the tab as it was; the next request after a start takes it u
 });
 
 test("a second click lets go", async () => {
-  const page = person.context.pages().find((one) => one.url() === `${site.url}/`)!;
+  const page = person.context.pages().find((candidate) => candidate.url() === `${site.url}/`)!;
   await person.clickIcon(page);
   await person.shows(page, "");
   await until("the relay to hear it", async () => (await browser.get("/")).body.tabs.length === 0);
   assert.equal((await browser.get("/tabs")).body, { running: false, tabs: [] });
-  const answer = await browser.get("/snapshot");
-  assert.is(answer.status, 409);
-  assert.match(answer.body.error.message, /click the extension's icon/);
+  const response = await browser.get("/snapshot");
+  assert.is(response.status, 409);
+  assert.match(response.body.error.message, /click the extension's icon/);
   // And nothing comes back by itself.
   await page.reload();
   assert.is((await person.badge(page)).text, "");
@@ -309,7 +311,7 @@ test("a second click lets go", async () => {
 });
 
 test("a tab that the person closes is gone", async () => {
-  const page = person.context.pages().find((one) => one.url() === `${site.url}/`)!;
+  const page = person.context.pages().find((candidate) => candidate.url() === `${site.url}/`)!;
   await page.close();
   await until("the relay to hear it", async () => (await browser.get("/")).body.running === false);
   assert.is((await browser.get("/snapshot")).status, 409);

@@ -133,13 +133,13 @@ export async function startPerson(): Promise<Person> {
       const { sessionId } = await browser.send("Target.attachToTarget", {
         targetId: page.targetId,
       });
-      const answered = new Promise<string>((resolve) =>
+      const dialogText = new Promise<string>((resolve) =>
         browser.once("Target.receivedMessageFromTarget", ({ message }) => resolve(message)),
       );
       const expression = "presence?.readyState === WebSocket.OPEN ? presence.url : undefined";
       const message = JSON.stringify({ id: 1, method: "Runtime.evaluate", params: { expression } });
       await browser.send("Target.sendMessageToTarget", { sessionId, message });
-      const { result } = JSON.parse(await answered);
+      const { result } = JSON.parse(await dialogText);
       await browser.send("Target.detachFromTarget", { sessionId });
       return result.result.value;
     },

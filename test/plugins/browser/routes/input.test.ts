@@ -36,12 +36,12 @@ test("null in a body means not given: what the query names is meant", async () =
     404,
     "tab_not_found",
   );
-  const answer = await browser.post("/navigate", {
+  const response = await browser.post("/navigate", {
     url: site.url,
     waitUntil: null,
     timeoutMs: null,
   });
-  assert.is(answer.status, 200);
+  assert.is(response.status, 200);
 });
 
 test("a ref that is null is refused, and nothing is done elsewhere in its place", async () => {

@@ -24,16 +24,16 @@ test.after(async () => {
 });
 
 test("calls at once on a stopped browser each get a tab of their own", async () => {
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     browser.post("/tabs/open", { url: `${site.url}/?1` }),
     browser.post("/tabs/open", { url: `${site.url}/?2` }),
     browser.post("/navigate", { url: `${site.url}/?3` }),
   ]);
   assert.equal(
-    answers.map(({ status }) => status),
+    responses.map(({ status }) => status),
     [200, 200, 200],
   );
-  assert.is(new Set(answers.map(({ body }) => body.targetId)).size, 3);
+  assert.is(new Set(responses.map(({ body }) => body.targetId)).size, 3);
   const { tabs } = (await browser.get("/tabs")).body as { tabs: { url: string }[] };
   assert.equal(
     tabs.map(({ url }) => url).sort(),
@@ -61,16 +61,16 @@ test("settings made at once all hold", async () => {
 
 test("a navigation ends with 404 when its tab is closed", async () => {
   const { targetId } = (await browser.post("/tabs/open", { url: site.url })).body;
-  const asked = site.hits.length;
+  const hitsBefore = site.hits.length;
   const navigating = browser.post("/navigate", { url: `${site.url}/silent`, targetId });
-  while (!site.hits.slice(asked).includes("/silent"))
+  while (!site.hits.slice(hitsBefore).includes("/silent"))
     await new Promise((resolve) => setTimeout(resolve, 10));
   assert.is((await browser.del(`/tabs/${targetId}`)).status, 200);
   failed(await navigating, 404, "tab_not_found");
 });
 
-const outcomes = (answers: { status: number; body: any }[]) =>
-  answers.map(({ status, body }) => body.error?.code ?? status).sort();
+const outcomes = (responses: { status: number; body: any }[]) =>
+  responses.map(({ status, body }) => body.error?.code ?? status).sort();
 
 test("of two traces that start at once one runs, and of two stops one writes it", async () => {
   const twice = (path: string) => Promise.all([browser.post(path), browser.post(path)]);
@@ -95,10 +95,10 @@ test("two file choosers with refs at once each get their own file", async () => 
   const tab = await browser.openTab();
   await tab.visit(`${site.url}/uploads`);
   const refs = [await tab.ref("One"), await tab.ref("Two")];
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     refs.map((ref, index) => tab.post("/hooks/file-chooser", { ref, paths: [names[index]] })),
   );
-  assert.equal(outcomes(answers), [200, 200]);
+  assert.equal(outcomes(responses), [200, 200]);
   const { body } = await tab.act("evaluate", { fn: "[one.files[0]?.name, two.files[0]?.name]" });
   assert.equal(body.result, names);
 });
@@ -116,8 +116,8 @@ test("of two states that are loaded at once the browser holds one as a whole", a
   };
   const paths = [await save("first"), await save("second")];
   for (let i = 0; i < 5; i++) {
-    const answers = await Promise.all(paths.map((path) => browser.post("/state/load", { path })));
-    assert.equal(outcomes(answers), [200, 200]);
+    const responses = await Promise.all(paths.map((path) => browser.post("/state/load", { path })));
+    assert.equal(outcomes(responses), [200, 200]);
     const { cookies } = (await browser.get("/cookies")).body as { cookies: { value: string }[] };
     const values = cookies.map(({ value }) => value);
     assert.equal([values.length, new Set(values).size], [2, 1]);

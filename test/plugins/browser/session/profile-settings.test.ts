@@ -19,7 +19,7 @@ let site: Site;
 /** An HTTP proxy that takes CONNECT, with credentials. */
 const proxy = createServer((client: Socket) => {
   const head = waitForText(client, "\r\n\r\n");
-  const asked = (text: string): void => {
+  const recordConnection = (text: string): void => {
     tunnels.push(text);
     const [, host, port] = /^CONNECT ([\d.]+):(\d+) /.exec(text) ?? [];
     if (refusing || host === undefined) {
@@ -34,7 +34,7 @@ const proxy = createServer((client: Socket) => {
       end.on("error", () => [client, upstream].map((socket) => socket.destroy()));
   };
   // One may go before it has asked.
-  head.then(asked, () => {});
+  head.then(recordConnection, () => {});
   client.on("error", () => {});
 });
 
@@ -93,7 +93,7 @@ test("cookies and storage are kept in a file and brought back", async () => {
   );
   const { cookies } = (await browser.get("/cookies")).body;
   assert.equal(
-    cookies.map((one: { name: string; value: string }) => `${one.name}=${one.value}`),
+    cookies.map((cookie: { name: string; value: string }) => `${cookie.name}=${cookie.value}`),
     ["kept=1"],
   );
   await browser.visit(site.url);
@@ -125,10 +125,10 @@ test("only files of the temporary root are read and written, and only states", a
   ];
   for (const text of wild) {
     writeFileSync(join(root, name("bad.json")), text);
-    const answer = await browser.post("/state/load", { path: name("bad.json") });
+    const response = await browser.post("/state/load", { path: name("bad.json") });
     assert.ok(
-      [400, 403].includes(answer.status),
-      `${text.slice(0, 80)}: ${JSON.stringify(answer.body)}`,
+      [400, 403].includes(response.status),
+      `${text.slice(0, 80)}: ${JSON.stringify(response.body)}`,
     );
   }
   assert.is((await browser.get("/cookies")).body.cookies.length, 1, "nothing was changed");

@@ -81,9 +81,9 @@ test("what stands behind an open modal dialog is marked", async () => {
   await browser.visit(`${site.url}/modal`);
   for (const view of [{}, { interactive: true }]) {
     const lines = ((await browser.get("/snapshot", view)).body.snapshot as string).split("\n");
-    for (const line of lines.filter((one) => /"(Yes|Sure\?)"/.test(one)))
+    for (const line of lines.filter((candidate) => /"(Yes|Sure\?)"/.test(candidate)))
       assert.not.match(line, /\[behind\]/);
-    for (const line of lines.filter((one) => one.includes('"Behind"')))
+    for (const line of lines.filter((candidate) => candidate.includes('"Behind"')))
       assert.match(line, /\[behind\]|^((?!ref=).)*$/);
   }
 });

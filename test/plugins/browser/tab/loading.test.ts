@@ -52,7 +52,9 @@ async function loadsAllTheSame(browser: BrowserGateway, route: string, n: number
   const loading = browser.post(route, { url, timeoutMs: PATIENCE_MS });
   const first = await until("the first load", () => connectionsTo(host).join());
   changes();
-  await until("the next load", () => connectionsTo(host).some((one) => !first.includes(one)));
+  await until("the next load", () =>
+    connectionsTo(host).some((connection) => !first.includes(connection)),
+  );
   comesBack();
   const { status, body } = await loading;
   server.close();
@@ -81,7 +83,7 @@ if (isInNamespace) {
     // The library calls it aborted where the browser's error page is there before the reason is.
     assert.ok(
       failures.length > 0 &&
-        failures.every((one) => /^net::ERR_(NETWORK_CHANGED|ABORTED)$/.test(`${one}`)),
+        failures.every((failure) => /^net::ERR_(NETWORK_CHANGED|ABORTED)$/.test(`${failure}`)),
     );
   });
 

@@ -124,9 +124,9 @@ test("debugging ports outside the range are no page's either", async () => {
             (await gateway.post("/profiles/create", { name: "made", cdpUrl: url })).status,
             200,
           );
-        const answer = await gateway.post("/navigate", { url, profile: "portico" });
-        failed(answer, 403, "navigation_blocked");
-        assert.is(answer.body.error.reason ?? answer.body.error.details?.reason, "own_port");
+        const response = await gateway.post("/navigate", { url, profile: "portico" });
+        failed(response, 403, "navigation_blocked");
+        assert.is(response.body.error.reason ?? response.body.error.details?.reason, "own_port");
         assert.is((await gateway.get("/", { profile: "portico" })).body.running, false);
       } finally {
         await gateway.stop();

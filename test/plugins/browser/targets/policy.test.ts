@@ -66,12 +66,12 @@ trusting(
     ];
     for (const url of [...FORBIDDEN, ...ALWAYS, ...own]) {
       for (const path of ["/navigate", "/tabs/open"]) {
-        const answer = await browser.post(path, { url });
+        const response = await browser.post(path, { url });
         assert.ok(
-          answer.status === 403 || (answer.status === 400 && url === "about:version"),
-          `${path} ${url} ${answer.status}`,
+          response.status === 403 || (response.status === 400 && url === "about:version"),
+          `${path} ${url} ${response.status}`,
         );
-        assert.is(answer.body.error.code, "navigation_blocked", url);
+        assert.is(response.body.error.code, "navigation_blocked", url);
       }
     }
     failed(await browser.post("/navigate", { url: "not a url" }), 400, "invalid_request_error");
@@ -80,14 +80,14 @@ trusting(
 );
 
 trusting("a redirect to a port of the gateway is refused, and the page does not stay", async () => {
-  const answer = await browser.post("/navigate", { url: `${site.url}/own` });
-  failed(answer, 403, "navigation_blocked");
-  assert.is(answer.body.error.reason ?? answer.body.error.details?.reason, "own_port");
+  const response = await browser.post("/navigate", { url: `${site.url}/own` });
+  failed(response, 403, "navigation_blocked");
+  assert.is(response.body.error.reason ?? response.body.error.details?.reason, "own_port");
   // Which takes its time on a busy core; until then nobody reads it.
   const left = await until("the page to be left", async () => {
-    const shown = await browser.get("/snapshot");
-    if (shown.status === 200) return shown.body;
-    failed(shown, 403, "navigation_blocked");
+    const snapshot = await browser.get("/snapshot");
+    if (snapshot.status === 200) return snapshot.body;
+    failed(snapshot, 403, "navigation_blocked");
   });
   assert.is(left.url, "about:blank");
   assert.ok((await browser.post("/navigate", { url: `${site.url}/file` })).status >= 400);
@@ -261,8 +261,8 @@ strict("every spelling of a private address is refused before anything is sent",
     "[2002:7f00:1::]",
   ];
   for (const host of spellings) {
-    const answer = await guarded.post("/navigate", { url: `http://${host}:${port}/` });
-    failed(answer, 403, "navigation_blocked");
+    const response = await guarded.post("/navigate", { url: `http://${host}:${port}/` });
+    failed(response, 403, "navigation_blocked");
   }
   failed(
     await guarded.post("/tabs/open", { url: `http://user:pw@127.0.0.1:${port}/` }),
@@ -281,8 +281,8 @@ strict("redirects, refreshes and scripts lead nowhere", async () => {
   }
   for (const path of ["/meta", "/script"]) {
     // Noticed while loading, or right afterwards.
-    const answer = await guarded.post("/navigate", { url: at(path) });
-    if (answer.status !== 200) failed(answer, 403, "navigation_blocked");
+    const response = await guarded.post("/navigate", { url: at(path) });
+    if (response.status !== 200) failed(response, 403, "navigation_blocked");
   }
   await guarded.visit(at("/late"));
   await until("the page to go there", async () => (await guarded.get("/snapshot")).status === 403);

@@ -152,9 +152,9 @@ test("two sandboxed sessions and the host share no cookie", async () => {
     assert.match(String(two[7]), "cookies: mark=two");
     assert.is(sandboxes(browser).length, 2);
     const path = `state-of-${process.pid}.json`;
-    const [kept] = await turn(browser, "two", { action: "stateSave", path, ...host });
-    assert.match(String(kept), path);
-    const [foreign, ownKept, ownBack] = await turn(
+    const [saved] = await turn(browser, "two", { action: "stateSave", path, ...host });
+    assert.match(String(saved), path);
+    const [foreign, ownSaved, ownBack] = await turn(
       browser,
       "one",
       { action: "stateLoad", path },
@@ -162,7 +162,7 @@ test("two sandboxed sessions and the host share no cookie", async () => {
       { action: "stateLoad", path },
     );
     assert.match(String(foreign), "no such file", "what the host has saved is not for a sandbox");
-    assert.match(String(ownKept), '"cookies":1');
+    assert.match(String(ownSaved), '"cookies":1');
     assert.match(String(ownBack), '"cookies":1');
     assert.match(
       String((await turn(browser, "two", { action: "stateLoad", path }))[0]),

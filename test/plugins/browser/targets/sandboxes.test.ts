@@ -32,7 +32,7 @@ const config = {
   maxTabs: 5,
   maxDownloadBytes: 1000,
 } as unknown as BrowserConfig;
-const made: Sandboxes[] = [];
+const sandboxManagers: Sandboxes[] = [];
 
 function open(options: Partial<SandboxesOptions> = {}): Sandboxes {
   const sandboxes = new Sandboxes({
@@ -48,7 +48,7 @@ function open(options: Partial<SandboxesOptions> = {}): Sandboxes {
     openDebugging: silentPort,
     ...options,
   });
-  made.push(sandboxes);
+  sandboxManagers.push(sandboxes);
   return sandboxes;
 }
 const status = { method: "GET", route: "/" } as const;
@@ -56,16 +56,16 @@ const start = { method: "POST", route: "/start" } as const;
 const dirs = (): string[] => (existsSync(dir) ? readdirSync(dir) : []);
 
 test.after(async () => {
-  await Promise.all(made.map((one) => one.close()));
+  await Promise.all(sandboxManagers.map((manager) => manager.close()));
   rmSync(home, { recursive: true, force: true });
 });
 
 test("an unused one goes by itself, with its browser and files", async () => {
   const sandboxes = open({ idleMs: 50 });
-  const answer = (await sandboxes.request("s", start)) as { body: { pid: number } };
+  const response = (await sandboxes.request("s", start)) as { body: { pid: number } };
   await until("it to be gone", () => sandboxes.sessions.length === 0);
   await until("its files to be gone", () => dirs().length === 0);
-  assert.throws(() => process.kill(answer.body.pid, 0), "its browser has ended");
+  assert.throws(() => process.kill(response.body.pid, 0), "its browser has ended");
 });
 
 test("the longest unused one makes room", async () => {
@@ -99,10 +99,10 @@ test("a port that another program was faster to take is left to it", async () =>
       () => undefined,
     );
   });
-  const { port: wanted } = other.address() as AddressInfo;
+  const { port: takenPort } = other.address() as AddressInfo;
   try {
     await sandboxes.request("s", start);
-    assert.is.not(await port(), wanted);
+    assert.is.not(await port(), takenPort);
   } finally {
     await new Promise((resolve) => other.close(resolve));
   }
@@ -111,7 +111,7 @@ test("a port that another program was faster to take is left to it", async () =>
 test("one that goes while its browser is being started leaves nothing", async () => {
   const sandboxes = open();
   await until("the others' files to be gone", async () => {
-    await Promise.all(made.map((one) => one.close()));
+    await Promise.all(sandboxManagers.map((manager) => manager.close()));
     return dirs().length === 0;
   });
   const starting = sandboxes.request("s", start).then(
