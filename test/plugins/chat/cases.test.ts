@@ -225,7 +225,7 @@ for (const name of names) {
     }
   });
 
-  const dialect = dialects.find((one) => one.name === input.provider);
+  const dialect = dialects.find((candidate) => candidate.name === input.provider);
   if (dialect === undefined || name === "prefill-on-claude-4-6") continue;
   if (input.path === "/v1/embeddings") continue;
 

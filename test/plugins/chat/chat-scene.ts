@@ -42,8 +42,8 @@ export function onScene(test: Test): void {
   });
   test.before.each(() => {
     up.seen.length = 0;
-    up.answer = (seen, res) =>
-      seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"));
+    up.answer = (request, res) =>
+      request.body.stream ? stream(res, ...hello) : json(res, completion("Hello"));
   });
   test.after(async () => {
     await gateway?.stop();

@@ -8,13 +8,13 @@ const test = suite("chat");
 onScene(test);
 
 test("an answer passes through with our headers; the key is ours, not the caller's", async () => {
-  const answer = await ask({ model: "main/gpt-x", unknown_field: { a: [1] } });
-  assert.is(answer.status, 200);
-  assert.equal(await answer.json(), completion("Hello"));
-  assert.is(answer.headers.get("x-portico-channel"), "main");
-  assert.is(answer.headers.get("x-portico-model"), "gpt-x");
-  assert.is(answer.headers.get("x-portico-attempts"), "1");
-  assert.ok(answer.headers.get("x-request-id"));
+  const response = await ask({ model: "main/gpt-x", unknown_field: { a: [1] } });
+  assert.is(response.status, 200);
+  assert.equal(await response.json(), completion("Hello"));
+  assert.is(response.headers.get("x-portico-channel"), "main");
+  assert.is(response.headers.get("x-portico-model"), "gpt-x");
+  assert.is(response.headers.get("x-portico-attempts"), "1");
+  assert.ok(response.headers.get("x-request-id"));
   const [seen] = up.seen;
   assert.is(seen?.path, "/v1/chat/completions");
   assert.is(seen?.headers.authorization, "Bearer sk-main");
@@ -25,8 +25,8 @@ test("an answer passes through with our headers; the key is ours, not the caller
 test("a bare model that the upstream lists goes out byte for byte", async () => {
   const raw =
     '{ "model" : "gpt-x",\n "messages":[{"role":"user","content":"\\u0068i"}], "x": 1.0 }';
-  const answer = await gateway.request("POST", "/v1/chat/completions", raw);
-  assert.is(answer.status, 200);
+  const response = await gateway.request("POST", "/v1/chat/completions", raw);
+  assert.is(response.status, 200);
   assert.is(up.seen[0]?.raw, raw);
   await gateway.request("POST", "/v1/chat/completions", raw.replace("gpt-x", "main/gpt-x"));
   assert.is(up.seen[1]?.raw, raw);
@@ -42,14 +42,14 @@ test("routes by alias, channel/model, list, with slashes; unknown ones are 404",
     ["main/any/thing", "any/thing"],
     ["org/deep-model", "org/deep-model"],
   ]) {
-    const answer = await ask({ model });
-    assert.is(answer.status, 200, model);
+    const response = await ask({ model });
+    assert.is(response.status, 200, model);
     assert.is(up.seen.at(-1)?.body.model, upstream);
   }
   for (const model of ["nope", "off/gone", "gone", "nowhere/x"]) {
-    const answer = await ask({ model });
-    assert.is(answer.status, 404, model);
-    const { error } = (await answer.json()) as {
+    const response = await ask({ model });
+    assert.is(response.status, 404, model);
+    const { error } = (await response.json()) as {
       error: { code: string; param: string; type: string };
     };
     assert.equal(
@@ -109,13 +109,13 @@ test("a bad request is refused with the name of the field", async () => {
     [[1], null],
   ];
   for (const [body, param] of cases) {
-    const answer = await gateway.request(
+    const response = await gateway.request(
       "POST",
       "/v1/chat/completions",
       Array.isArray(body) ? body : { messages: hi, ...body },
     );
-    assert.is(answer.status, 400, JSON.stringify(body));
-    const { error } = (await answer.json()) as {
+    assert.is(response.status, 400, JSON.stringify(body));
+    const { error } = (await response.json()) as {
       error: { code: string; param: string | null; type: string; message: string };
     };
     assert.equal(
@@ -170,22 +170,22 @@ test("null means unset, and every role and part is taken", async () => {
       "stream_options",
     ].map((key) => [key, null]),
   );
-  const answer = await ask({ model: "main/gpt-x", messages, ...nulls });
-  assert.is(answer.status, 200);
+  const response = await ask({ model: "main/gpt-x", messages, ...nulls });
+  assert.is(response.status, 200);
   assert.equal(up.seen[0]?.body.messages, messages);
 });
 
 test("credentials: 401 in OpenAI's form", async () => {
   for (const token of [null, "wrong"]) {
-    const answer = await gateway.request(
+    const response = await gateway.request(
       "POST",
       "/v1/chat/completions",
       { model: "echo", messages: hi },
       { token },
     );
-    assert.is(answer.status, 401);
-    assert.ok(answer.headers.get("www-authenticate"));
-    const { error } = (await answer.json()) as { error: { code: string; type: string } };
+    assert.is(response.status, 401);
+    assert.ok(response.headers.get("www-authenticate"));
+    const { error } = (await response.json()) as { error: { code: string; type: string } };
     assert.equal([error.code, error.type], ["invalid_api_key", "authentication_error"]);
   }
 });

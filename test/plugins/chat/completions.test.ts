@@ -22,9 +22,9 @@ const test = suite("chat answers");
 onScene(test);
 
 test("a stream passes byte for byte", async () => {
-  const answer = await ask({ model: "fast", stream: true });
-  assert.match(answer.headers.get("content-type")!, /^text\/event-stream/);
-  assert.is(await answer.text(), hello.join(""));
+  const response = await ask({ model: "fast", stream: true });
+  assert.match(response.headers.get("content-type")!, /^text\/event-stream/);
+  assert.is(await response.text(), hello.join(""));
 });
 
 test("a response that deviates from the format is repaired", async () => {
@@ -58,9 +58,9 @@ test("a response that deviates from the format is repaired", async () => {
 
 test("malformed choices, calls and counts are repaired in every client's format, whole and streamed", async () => {
   const call = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
-  up.answer = (seen, res) =>
+  up.answer = (request, res) =>
     json(res, {
-      model: seen.body.model,
+      model: request.body.model,
       choices: [null, { message: { tool_calls: [null, call, 3] }, finish_reason: "stop" }],
       usage: { prompt_tokens: "3" },
     });
@@ -73,13 +73,13 @@ test("malformed choices, calls and counts are repaired in every client's format,
       responses: { input: "hi" },
       messages: { messages: [{ role: "user", content: "hi" }], max_tokens: 5 },
     })) {
-      const answer = await gateway.request("POST", `/v1/${route}`, {
+      const response = await gateway.request("POST", `/v1/${route}`, {
         model: "fast",
         stream,
         ...more,
       });
-      assert.is(answer.status, 200, route);
-      assert.match(await answer.text(), /"c1"/);
+      assert.is(response.status, 200, route);
+      assert.match(await response.text(), /"c1"/);
     }
   }
 });
@@ -110,12 +110,12 @@ test("upstream errors have their status and code", async () => {
           { error: { message: `m${theirs}`, type: "t", code: "their_code", param: "messages" } },
           theirs,
         );
-      const answer = await ask({ model: "fast", stream: streamed });
-      assert.is(answer.status, ours, `${theirs}`);
-      const { error } = (await answer.json()) as { error: { code: string; message: string } };
+      const response = await ask({ model: "fast", stream: streamed });
+      assert.is(response.status, ours, `${theirs}`);
+      const { error } = (await response.json()) as { error: { code: string; message: string } };
       assert.is(error.code, code, `${theirs}`);
       assert.match(error.message, `m${theirs}`);
-      if (ours === 429) assert.ok(Number(answer.headers.get("retry-after")) >= 1);
+      if (ours === 429) assert.ok(Number(response.headers.get("retry-after")) >= 1);
     }
   }
 });
@@ -137,10 +137,10 @@ test("200 with an error body, an HTML page, nothing, broken JSON: 502", async ()
     for (const body of bodies) {
       for (const type of ["application/json", "text/html", "text/event-stream"]) {
         up.answer = (_, res) => res.writeHead(200, { "content-type": type }).end(body);
-        const answer = await ask({ model: "fast", stream: streamed });
-        assert.is(answer.status, 502, `${type} ${body}`);
+        const response = await ask({ model: "fast", stream: streamed });
+        assert.is(response.status, 502, `${type} ${body}`);
         assert.is(
-          ((await answer.json()) as { error: { code: string } }).error.code,
+          ((await response.json()) as { error: { code: string } }).error.code,
           "upstream_error",
         );
       }
@@ -162,9 +162,9 @@ test("a byte order mark before an answer or an error is no part of it", async ()
         res
           .writeHead(status, { "content-type": "application/json" })
           .end(`\uFEFF${JSON.stringify(body)}`);
-      const answer = await ask({ model: "fast", stream });
-      assert.is(answer.status, status);
-      assert.match(await answer.text(), expected);
+      const response = await ask({ model: "fast", stream });
+      assert.is(response.status, status);
+      assert.match(await response.text(), expected);
     }
   }
 });
@@ -203,8 +203,8 @@ test("a JSON answer loses nothing where it becomes a stream: tokens, calls of bo
     );
   const events = eventsOf(await (await ask({ model: "fast", stream: true })).text());
   const choices = events.filter((event) => event !== "[DONE]").map((event) => event.choices[0]);
-  const told = Object.assign({}, ...choices.map(({ delta }) => delta));
-  assert.equal(told, {
+  const delta = Object.assign({}, ...choices.map(({ delta }) => delta));
+  assert.equal(delta, {
     role: "assistant",
     content: "é",
     ...said,
@@ -216,9 +216,9 @@ test("a JSON answer loses nothing where it becomes a stream: tokens, calls of bo
 test("a first event that is an error becomes an HTTP error, behind comments too", async () => {
   for (const before of ["", ": PROCESSING\n\n"]) {
     up.answer = (_, res) => stream(res, `${before}${data({ error: { message: "no" } })}`);
-    const answer = await ask({ model: "fast", stream: true });
-    assert.is(answer.status, 502);
-    assert.is(((await answer.json()) as { error: { message: string } }).error.message, "no");
+    const response = await ask({ model: "fast", stream: true });
+    assert.is(response.status, 502);
+    assert.is(((await response.json()) as { error: { message: string } }).error.message, "no");
   }
 });
 
@@ -233,9 +233,9 @@ test("a stream that fails on its way ends with one error event and [DONE]", asyn
       res.writeHead(200, { "content-type": "text/event-stream" });
       res.write(hello[0]! + hello[1]!, () => setTimeout(() => end(res), 20));
     };
-    const answer = await ask({ model: "fast", stream: true });
-    assert.is(answer.status, 200);
-    const events = eventsOf(await answer.text());
+    const response = await ask({ model: "fast", stream: true });
+    assert.is(response.status, 200);
+    const events = eventsOf(await response.text());
     assert.is(events.length, 4, what);
     assert.is(events[2].error.code, "upstream_error");
     assert.equal(Object.keys(events[2].error), ["message", "type", "param", "code"]);
@@ -252,8 +252,8 @@ test("a cut behind the finish reason is a good end", async () => {
 });
 
 test("gzip, in whole answers and in streams", async () => {
-  up.answer = (seen, res) => {
-    const [type, body] = seen.body.stream
+  up.answer = (request, res) => {
+    const [type, body] = request.body.stream
       ? ["text/event-stream", hello.join("")]
       : ["application/json", JSON.stringify(completion("zipped"))];
     res.writeHead(200, { "content-type": type, "content-encoding": "gzip" }).end(gzipSync(body!));
@@ -287,22 +287,22 @@ test("a client that leaves cuts the upstream, streaming or not, before and after
     for (const streamed of what === "begun" ? [true] : [true, false]) {
       const leave = new AbortController();
       const arrived = new Promise<Seen>((resolve) => {
-        up.answer = (seen, res) => {
+        up.answer = (request, res) => {
           start(res);
-          resolve(seen);
+          resolve(request);
         };
       });
-      const answer = gateway.request(
+      const response = gateway.request(
         "POST",
         "/v1/chat/completions",
         { model: "fast", messages: hi, stream: streamed },
         { signal: leave.signal },
       );
       const { cut } = await arrived;
-      const begun = what === "begun" ? (await answer).body!.getReader() : undefined;
+      const begun = what === "begun" ? (await response).body!.getReader() : undefined;
       await begun?.read();
       leave.abort();
-      await (begun?.closed ?? answer).then(
+      await (begun?.closed ?? response).then(
         () => assert.unreachable(what),
         () => {},
       );
@@ -353,9 +353,9 @@ test("the headers of a stream wait for the first byte and not longer", async () 
     res.write(hello[0]!);
     go = () => res.end(hello.slice(1).join(""));
   };
-  const answer = await ask({ model: "fast", stream: true });
-  assert.is(answer.status, 200);
-  const reader = answer.body!.getReader();
+  const response = await ask({ model: "fast", stream: true });
+  assert.is(response.status, 200);
+  const reader = response.body!.getReader();
   let first = "";
   while (first.length < hello[0]!.length)
     first += Buffer.from((await reader.read()).value!).toString();
@@ -377,8 +377,8 @@ test("a large response is passed on while it arrives", async () => {
     res.write(whole.slice(0, half));
     go = () => res.end(whole.slice(half));
   };
-  const answer = await ask({ model: "fast" });
-  const reader = answer.body!.getReader();
+  const response = await ask({ model: "fast" });
+  const reader = response.body!.getReader();
   let text = "";
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
     text += Buffer.from(part.value).toString("latin1");

@@ -88,8 +88,8 @@ test.after(async () => {
 test("its stream flows on every way in, with its usage where that was asked for", async () => {
   const messages = [{ role: "user", content: "hi" }];
   const body = { model: "m", max_tokens: 5, stream: true, messages };
-  const asked = { ...body, stream_options: { include_usage: true } };
-  const chat = await (await gateway.request("POST", "/v1/chat/completions", asked)).text();
+  const request = { ...body, stream_options: { include_usage: true } };
+  const chat = await (await gateway.request("POST", "/v1/chat/completions", request)).text();
   assert.is(contentOf(chat), "Hello");
   const [finish, usage, done] = eventsOf(chat).slice(-3);
   assert.is(finish.choices[0].finish_reason, "length");

@@ -216,8 +216,8 @@ test("an error about a prompt that is too long has the caller's own form in a st
   );
   up.answer = (_, res) => stream(res, chunk({ role: "assistant", content: "Hi" }), data(body));
   const streamOf = async (path: string, more: object = {}) => {
-    const asked = { model: "openai/m", max_tokens: 9, messages, stream: true, ...more };
-    return (await gateway.request("POST", path, asked)).text();
+    const request = { model: "openai/m", max_tokens: 9, messages, stream: true, ...more };
+    return (await gateway.request("POST", path, request)).text();
   };
   assert.match(await streamOf("/v1/messages"), '"prompt is too long: 5000 tokens > 4096 maximum"');
   for (const path of ["/v1/chat/completions", "/v1/responses"])
@@ -288,8 +288,8 @@ test("an error in a stream keeps what its code says of limits and overload, firs
     assert.match(await chat.text(), `"code":"${code}"`);
     const anthropic = await gateway.request("POST", "/v1/messages", body);
     assert.match(await anthropic.text(), `"type":"${type}_error"`);
-    const asked = { model: "openai/m", input: "hi", stream: true };
-    const responses = await (await gateway.request("POST", "/v1/responses", asked)).text();
+    const request = { model: "openai/m", input: "hi", stream: true };
+    const responses = await (await gateway.request("POST", "/v1/responses", request)).text();
     const failed = JSON.parse(responses.trim().split("data: ").at(-1)!);
     const expected = status === 429 ? code : "server_error";
     assert.is(failed.response.error.code, expected);

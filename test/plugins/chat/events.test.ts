@@ -61,8 +61,8 @@ export default definePlugin({
 `;
 
 test.before(async () => {
-  up = await startUpstream((seen, res) =>
-    seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")),
+  up = await startUpstream((request, res) =>
+    request.body.stream ? stream(res, ...hello) : json(res, completion("Hello")),
   );
   gateway = await startGateway({
     config: { channels: { main: { provider: "openai", baseUrl: up.url, maxRetries: 0 } } },
@@ -107,7 +107,7 @@ const ask = (content: unknown, body: object = {}) =>
     ...body,
     after: undefined,
   });
-const heard = async (count: number) => {
+const untilEvents = async (count: number) => {
   const all: Record<string, unknown>[] = [];
   await until(`${count} events`, async () => {
     all.push(...(await gateway.json("GET", "/t/heard")));
@@ -142,7 +142,7 @@ test("a reply answers at once, whole or streamed, without the backend", async ()
   assert.is(contentOf(streamed), "from the hook");
   assert.is(eventsOf(streamed).at(-1), "[DONE]");
   assert.is(up.seen.length, 0);
-  const sent = (await heard(2)).filter((event) => event["name"] === "message:sent");
+  const sent = (await untilEvents(2)).filter((event) => event["name"] === "message:sent");
   assert.equal(
     sent.map((event) => event["content"]),
     ["from the hook", "from the hook"],
@@ -150,9 +150,9 @@ test("a reply answers at once, whole or streamed, without the backend", async ()
 });
 
 test("a block is 403 with its reason", async () => {
-  const answer = await ask("BLOCK");
-  assert.is(answer.status, 403);
-  assert.equal(((await answer.json()) as { error: object }).error, {
+  const response = await ask("BLOCK");
+  assert.is(response.status, 403);
+  assert.equal(((await response.json()) as { error: object }).error, {
     message: "not today",
     type: "invalid_request_error",
     param: null,
@@ -201,7 +201,7 @@ test("chat:response and message:sent report responses, streams, failures and cli
   await (await ask("x", { stream: true })).text();
   up.answer = (_, res) => json(res, { error: { message: "bad" } }, 500);
   await (await ask("x")).text();
-  const all = await heard(5);
+  const all = await untilEvents(5);
   const [whole, streamed, failed] = all.filter((event) => event["name"] === "chat:response");
   assert.equal(
     [
@@ -229,21 +229,21 @@ test("chat:response and message:sent report responses, streams, failures and cli
     res.writeHead(200, { "content-type": "text/event-stream" });
     res.write(hello[0]! + hello[1]!);
   };
-  const answer = await gateway.request(
+  const response = await gateway.request(
     "POST",
     "/v1/chat/completions",
     { model: "main/m", messages: [{ role: "user", content: "x" }], stream: true },
     { signal: leave.signal },
   );
-  await answer.body!.getReader().read();
+  await response.body!.getReader().read();
   leave.abort();
-  const [gone] = await heard(1);
+  const [event] = await untilEvents(1);
   assert.equal(
-    [gone?.["name"], gone?.["status"], gone?.["content"]],
+    [event?.["name"], event?.["status"], event?.["content"]],
     ["chat:response", 499, "Hel"],
   );
-  up.answer = (seen, res) =>
-    seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"));
+  up.answer = (request, res) =>
+    request.body.stream ? stream(res, ...hello) : json(res, completion("Hello"));
 });
 
 test("the chat service completes, streams, stops early and lists", async () => {
@@ -256,8 +256,8 @@ test("the chat service completes, streams, stops early and lists", async () => {
   assert.is(
     chunks
       .map(
-        (one: { choices: { delta: { content?: string } }[] }) =>
-          one.choices[0]?.delta.content ?? "",
+        (piece: { choices: { delta: { content?: string } }[] }) =>
+          piece.choices[0]?.delta.content ?? "",
       )
       .join(""),
     "Hello",
@@ -272,14 +272,14 @@ test("the chat service completes, streams, stops early and lists", async () => {
     (await gateway.json("GET", "/t/models")).some((model: { id: string }) => model.id === "echo"),
   );
   let cut: Promise<void> | undefined;
-  up.answer = (seen) => {
-    cut = seen.cut;
+  up.answer = (upstreamRequest) => {
+    cut = upstreamRequest.cut;
     void gateway.request("POST", "/t/stop", {});
   };
   assert.equal(await gateway.json("POST", "/t/abort", request), { error: "enough" });
   await cut;
-  up.answer = (seen, res) =>
-    seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"));
+  up.answer = (upstreamRequest, res) =>
+    upstreamRequest.body.stream ? stream(res, ...hello) : json(res, completion("Hello"));
 });
 
 test("the chat service takes a response of any size, with and without a listener that reads it", async () => {
@@ -296,8 +296,8 @@ test("the chat service takes a response of any size, with and without a listener
   assert.is(tested.error, undefined);
   const { channels } = await gateway.json("GET", "/channels");
   assert.is(channels.find(({ name }: { name: string }) => name === "main").inFlight, 0);
-  up.answer = (seen, res) =>
-    seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"));
+  up.answer = (request, res) =>
+    request.body.stream ? stream(res, ...hello) : json(res, completion("Hello"));
 });
 
 test.run();

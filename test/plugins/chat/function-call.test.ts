@@ -232,8 +232,8 @@ for (const [what, { deltas, message, calls = expected }] of Object.entries(upstr
         for (const gateway of [plain, hooked]) {
           up.answer = (_, res) =>
             stream(res, ...deltas.map((delta) => chunk(delta)), chunk({}, finish), DONE);
-          const answered = client.streamed(await ask(gateway, client, true));
-          assert.equal(answered, { calls, finish: FINISHES[name] });
+          const received = client.streamed(await ask(gateway, client, true));
+          assert.equal(received, { calls, finish: FINISHES[name] });
           const choice = { index: 0, message: { role: "assistant", ...message } };
           up.answer = (_, res) =>
             json(res, completion("", { choices: [{ ...choice, finish_reason: finish }] }));
@@ -258,8 +258,8 @@ test("a client that sent functions gets the first of several tool calls", async 
       chunk({}, "tool_calls"),
       DONE,
     );
-  const answered = client.streamed(await ask(plain, client, true));
-  assert.equal(answered, { calls: expected, finish: "function_call" });
+  const received = client.streamed(await ask(plain, client, true));
+  assert.equal(received, { calls: expected, finish: "function_call" });
   const message = { role: "assistant", content: null, tool_calls: [asTool, second] };
   const choice = { index: 0, message, finish_reason: "tool_calls" };
   up.answer = (_, res) => json(res, completion("", { choices: [choice] }));

@@ -29,7 +29,7 @@ for (const { name: provider, model: served } of dialects) {
   const results = () =>
     fake()
       .views.at(-1)
-      ?.turns.flatMap((turn) => turn.results.map((one) => one.text));
+      ?.turns.flatMap((turn) => turn.results.map((result) => result.text));
 
   test(name("AI SDK"), async () => {
     const provider = createOpenAICompatible({
@@ -39,9 +39,9 @@ for (const { name: provider, model: served } of dialects) {
       includeUsage: true,
     });
     fake().next = { answer: { text: ["Hello ", "you"], reasoning: "hm" } };
-    const answer = await generateText({ model: provider(model), prompt: "Hi", maxRetries: 0 });
+    const response = await generateText({ model: provider(model), prompt: "Hi", maxRetries: 0 });
     assert.equal(
-      [answer.text, answer.reasoningText, answer.finishReason],
+      [response.text, response.reasoningText, response.finishReason],
       ["Hello you", "hm", "stop"],
     );
     const streamed = streamText({ model: provider(model), prompt: "Hi", maxRetries: 0 });
@@ -107,16 +107,16 @@ for (const { name: provider, model: served } of dialects) {
     };
     const bound = chat.bindTools([weather]);
     fake().next = { answer: { calls: CALLS } };
-    const asked = await bound.invoke("Hi");
+    const message = await bound.invoke("Hi");
     assert.equal(
-      asked.tool_calls?.map((call) => [call.name, call.args]),
+      message.tool_calls?.map((call) => [call.name, call.args]),
       CALLS.map((call) => [call.name, call.args]),
     );
     fake().next = { answer: { text: ["Done"] } };
-    const answers = (asked.tool_calls ?? []).map(
+    const toolMessages = (message.tool_calls ?? []).map(
       (call, i) => new ToolMessage({ tool_call_id: call.id ?? "", content: `result ${i}` }),
     );
-    const done = await bound.invoke([new HumanMessage("Hi"), asked, ...answers]);
+    const done = await bound.invoke([new HumanMessage("Hi"), message, ...toolMessages]);
     assert.is(done.content, "Done");
     assert.equal(results(), ["result 0", "result 1"]);
   });

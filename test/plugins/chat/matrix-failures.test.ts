@@ -65,8 +65,8 @@ for (const dialect of dialects) {
       if (broken === "error event") assert.match(error.message, "it broke");
     }
     fake().next = { broken: "after finish", script: { text: ["Hello"] } };
-    const answer = await streamed(dialect, {}, `${dialect.name}-broken`);
-    assert.equal([answer.text, answer.finish], ["Hello", "stop"]);
+    const response = await streamed(dialect, {}, `${dialect.name}-broken`);
+    assert.equal([response.text, response.finish], ["Hello", "stop"]);
   });
 
   test(name("time-outs"), async () => {

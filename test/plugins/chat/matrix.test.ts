@@ -80,10 +80,13 @@ for (const dialect of dialects) {
   test(name("stream"), async () => {
     const words = ["Hé", 'llo "you"', "\n\\", " 😀"];
     fake().next = { answer: { text: words, reasoning: "hm" } };
-    const answer = await streamed(dialect, { stream_options: { include_usage: true } } as Ask);
-    assert.equal([answer.text, answer.reasoning, answer.finish], [words.join(""), "hm", "stop"]);
+    const response = await streamed(dialect, { stream_options: { include_usage: true } } as Ask);
     assert.equal(
-      answer.usage.map((usage) => [usage?.prompt_tokens, usage?.completion_tokens]),
+      [response.text, response.reasoning, response.finish],
+      [words.join(""), "hm", "stop"],
+    );
+    assert.equal(
+      response.usage.map((usage) => [usage?.prompt_tokens, usage?.completion_tokens]),
       [[TOKENS.prompt, TOKENS.completion]],
     );
     assert.is(view().stream, true);
@@ -104,9 +107,9 @@ for (const dialect of dialects) {
     fake().next = {
       answer: { calls: [{ id: "abcdefgh1", name: "weather", args: { city: "Oslo" } }] },
     };
-    const answer = await whole(dialect, { tools });
-    assert.is(answer.choices[0]?.finish_reason, "tool_calls");
-    assert.is(answer.choices[0]?.message.content, null);
+    const response = await whole(dialect, { tools });
+    assert.is(response.choices[0]?.finish_reason, "tool_calls");
+    assert.is(response.choices[0]?.message.content, null);
     assert.equal(view().tools, ["weather", "now"]);
     const choices: [OpenAI.ChatCompletionToolChoiceOption, string[], string | undefined][] = [
       ["auto", ["weather", "now"], "auto"],
@@ -178,12 +181,12 @@ for (const dialect of dialects) {
     );
     const answered = turns.flatMap((turn) => turn.results);
     assert.equal(
-      answered.map((one) => one.text),
+      answered.map((result) => result.text),
       ["result 0", "result 1", "result 2"],
     );
     const ids = turns.flatMap((turn) => turn.calls.map((call) => call.id));
     assert.equal(
-      answered.map((one) => one.id),
+      answered.map((result) => result.id),
       ids,
     );
     if (dialect.name === "openai" || dialect.name === "azure") return;
@@ -243,8 +246,8 @@ for (const dialect of dialects) {
       type: "json_schema" as const,
       json_schema: { name: "r", schema, strict: true },
     };
-    const answer = await whole(dialect, { response_format });
-    assert.is(answer.choices[0]?.message.content, '{"a":1}');
+    const response = await whole(dialect, { response_format });
+    assert.is(response.choices[0]?.message.content, '{"a":1}');
     assert.equal(view().schema, schema);
     await whole(dialect, { response_format: { type: "json_object" } });
   });
@@ -285,10 +288,10 @@ test("a conversation with signed reasoning fails over, and every next provider t
     ];
     const results = fakeOf(name)
       .views.at(-1)
-      ?.turns.flatMap((turn) => turn.results.map((one) => one.text));
+      ?.turns.flatMap((turn) => turn.results.map((result) => result.text));
     assert.equal(
       results,
-      names.slice(0, i).map((one) => `noon in ${one}`),
+      names.slice(0, i).map((providerName) => `noon in ${providerName}`),
     );
     const raw = JSON.stringify(fakeOf(name).seen.at(-1)?.body);
     assert.not.match(raw, /"signed"/, "a signature of another provider");

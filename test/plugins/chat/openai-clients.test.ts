@@ -43,13 +43,13 @@ for (const name of names) {
       messages,
       stream_options: { include_usage: true },
     });
-    for (const answer of [whole, await stream.finalChatCompletion()]) {
+    for (const response of [whole, await stream.finalChatCompletion()]) {
       assert.equal(
-        [answer.choices[0]?.message.content, answer.choices[0]?.finish_reason],
+        [response.choices[0]?.message.content, response.choices[0]?.finish_reason],
         ["Hello", "stop"],
       );
       assert.equal(
-        [answer.usage?.prompt_tokens, answer.usage?.completion_tokens],
+        [response.usage?.prompt_tokens, response.usage?.completion_tokens],
         [TOKENS.prompt, TOKENS.completion],
       );
     }
@@ -66,9 +66,9 @@ for (const name of names) {
     const streamed = await client.chat.completions
       .stream({ model, tools, messages })
       .finalChatCompletion();
-    for (const answer of [whole, streamed]) {
-      assert.is(answer.choices[0]?.finish_reason, "tool_calls");
-      const calls = answer.choices[0]!.message
+    for (const response of [whole, streamed]) {
+      assert.is(response.choices[0]?.finish_reason, "tool_calls");
+      const calls = response.choices[0]!.message
         .tool_calls as OpenAI.ChatCompletionMessageFunctionToolCall[];
       assert.equal(
         calls.map((call) => [call.function.name, JSON.parse(call.function.arguments)]),
@@ -88,7 +88,7 @@ for (const name of names) {
       const done = await client.chat.completions.create({
         model,
         tools,
-        messages: [...messages, answer.choices[0]!.message, ...results],
+        messages: [...messages, response.choices[0]!.message, ...results],
       });
       assert.is(done.choices[0]?.message.content, "Done");
       assert.equal(

@@ -220,10 +220,10 @@ test("channels of other formats do not get them", async () => {
   for (const model of ["claude/x", "google/x", "mistral/x", "ollama/x", "aws/x"]) {
     const before = other.seen.length;
     await (await ask(plain, { model, messages: history })).text();
-    const sent = other.seen.at(-1)!.raw;
+    const rawRequest = other.seen.at(-1)!.raw;
     assert.is(other.seen.length, before + 1, model);
-    assert.match(sent, "seen", model);
-    assert.not.match(sent, /reasoning|Let me see|c2lnbmVk|gAAAA/, model);
+    assert.match(rawRequest, "seen", model);
+    assert.not.match(rawRequest, /reasoning|Let me see|c2lnbmVk|gAAAA/, model);
   }
 });
 

@@ -58,11 +58,11 @@ test.after(async () => {
   await up?.close();
 });
 
-const named = (type: string, fields: object) =>
+const formatEvent = (type: string, fields: object) =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
 
 const messages = [
-  named("message_start", {
+  formatEvent("message_start", {
     message: {
       id: "msg_up",
       type: "message",
@@ -73,41 +73,51 @@ const messages = [
       usage: { input_tokens: 3, cache_creation: { ephemeral_5m_input_tokens: 2 } },
     },
   }),
-  named("content_block_start", {
+  formatEvent("content_block_start", {
     index: 0,
     content_block: { type: "thinking", thinking: "", signature: "" },
   }),
-  named("content_block_delta", { index: 0, delta: { type: "thinking_delta", thinking: "hm" } }),
-  named("content_block_delta", { index: 0, delta: { type: "signature_delta", signature: "c2ln" } }),
-  named("content_block_stop", { index: 0 }),
-  named("ping", {}),
-  named("content_block_start", { index: 1, content_block: { type: "text", text: "" } }),
-  named("content_block_delta", { index: 1, delta: { type: "text_delta", text: "good" }, extra: 1 }),
-  named("content_block_delta", {
+  formatEvent("content_block_delta", {
+    index: 0,
+    delta: { type: "thinking_delta", thinking: "hm" },
+  }),
+  formatEvent("content_block_delta", {
+    index: 0,
+    delta: { type: "signature_delta", signature: "c2ln" },
+  }),
+  formatEvent("content_block_stop", { index: 0 }),
+  formatEvent("ping", {}),
+  formatEvent("content_block_start", { index: 1, content_block: { type: "text", text: "" } }),
+  formatEvent("content_block_delta", {
+    index: 1,
+    delta: { type: "text_delta", text: "good" },
+    extra: 1,
+  }),
+  formatEvent("content_block_delta", {
     index: 1,
     delta: { type: "citations_delta", citation: { cited: "x" } },
   }),
-  named("content_block_stop", { index: 1 }),
-  named("content_block_start", {
+  formatEvent("content_block_stop", { index: 1 }),
+  formatEvent("content_block_start", {
     index: 2,
     content_block: { type: "server_tool_use", id: "s", name: "w", input: {} },
   }),
-  named("content_block_delta", {
+  formatEvent("content_block_delta", {
     index: 2,
     delta: { type: "input_json_delta", partial_json: '{"q":1}' },
   }),
-  named("content_block_stop", { index: 2 }),
-  named("content_block_start", {
+  formatEvent("content_block_stop", { index: 2 }),
+  formatEvent("content_block_start", {
     index: 3,
     content_block: { type: "tool_use", id: "toolu_1", name: "calc", input: {} },
   }),
-  named("content_block_stop", { index: 3 }),
-  named("message_delta", {
+  formatEvent("content_block_stop", { index: 3 }),
+  formatEvent("message_delta", {
     delta: { stop_reason: "tool_use", stop_sequence: null },
     usage: { output_tokens: 5, server_tool_use: { web_search_requests: 1 } },
     context_management: { applied_edits: [] },
   }),
-  named("message_stop", {}),
+  formatEvent("message_stop", {}),
 ];
 
 const ask = (path: string, model: string, more: object = {}) =>
@@ -127,10 +137,10 @@ test("Messages: every event passes while a hook looks on, only the model is the 
 });
 
 test("Messages: a text that a hook changes stays in its block, and everything else passes", async () => {
-  const events = messages.map((one) => one.replace('"text":"good"', '"text":"bad"'));
+  const events = messages.map((message) => message.replace('"text":"good"', '"text":"bad"'));
   up.answer = (_, res) => stream(res, ...events);
   const text = await (await ask("/v1/messages", "claude/claude-x")).text();
-  const changed = named("content_block_delta", {
+  const changed = formatEvent("content_block_delta", {
     index: 1,
     delta: { type: "text_delta", text: "***" },
   });
@@ -183,7 +193,7 @@ test("OpenAI: unknown members pass, also beside a text that a hook changes", asy
   ];
   up.answer = (_, res) => stream(res, ...events);
   const text = await (await ask("/v1/chat/completions", "oai/m")).text();
-  const out = text.split("\n\n").map((one) => `${one}\n\n`);
+  const out = text.split("\n\n").map((event) => `${event}\n\n`);
   assert.equal(out.slice(0, 3), events.slice(0, 3));
   const changed = JSON.parse(out[3]!.slice(6));
   assert.equal(changed.choices[0].delta, { content: "***" });
@@ -205,9 +215,9 @@ async function whileHeld(run: () => Promise<void>): Promise<void> {
 }
 
 const textBlock = (index: number, text: string) => [
-  named("content_block_start", { index, content_block: { type: "text", text: "" } }),
-  named("content_block_delta", { index, delta: { type: "text_delta", text } }),
-  named("content_block_stop", { index }),
+  formatEvent("content_block_start", { index, content_block: { type: "text", text: "" } }),
+  formatEvent("content_block_delta", { index, delta: { type: "text_delta", text } }),
+  formatEvent("content_block_stop", { index }),
 ];
 
 test("Messages: a stream that was held keeps its hosted tools, unknown events and blocks", () =>
@@ -215,7 +225,7 @@ test("Messages: a stream that was held keeps its hosted tools, unknown events an
     const blocks = (text: string) => [
       ...messages.slice(0, -6),
       ...textBlock(3, "fine, then "),
-      named("telepathy", { depth: { of: "thought" } }),
+      formatEvent("telepathy", { depth: { of: "thought" } }),
       ...textBlock(4, text),
       ...messages.slice(-2),
     ];
@@ -315,9 +325,9 @@ test("a whole number beyond 2^53 keeps its digits between formats, in answers an
     await ask("/v1/chat/completions", model, { stream: false, tools, messages: history });
     assert.match(up.seen.at(-1)!.raw, `{"n":${digits}}`, model);
   }
-  const said = `{"model":"oai/m","max_tokens":9,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"calc","input":{"n":${digits}}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"r"}]}]}`;
+  const rawRequest = `{"model":"oai/m","max_tokens":9,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"calc","input":{"n":${digits}}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"r"}]}]}`;
   up.answer = (_, res) => json(res, { choices: [{ message: { content: "ok" } }] });
-  const response = await gateway.request("POST", "/v1/messages", said);
+  const response = await gateway.request("POST", "/v1/messages", rawRequest);
   assert.is(response.status, 200, await response.text());
   assert.match(up.seen.at(-1)!.raw.replaceAll("\\", ""), `{"n":${digits}}`);
 });
@@ -351,13 +361,16 @@ test("ids of calls stay as the channel of Anthropic's format sent them, unless t
   const use = (id: string) => ({ type: "tool_use", id, name: "f", input: {} });
   const start = { id: "msg_up", type: "message", role: "assistant", model: "claude-x", usage: {} };
   const events = [
-    named("message_start", { message: { ...start, content: [] } }),
+    formatEvent("message_start", { message: { ...start, content: [] } }),
     ...["toolu_1", "toolu_2"].flatMap((id, index) => [
-      named("content_block_start", { index, content_block: use(id) }),
-      named("content_block_stop", { index }),
+      formatEvent("content_block_start", { index, content_block: use(id) }),
+      formatEvent("content_block_stop", { index }),
     ]),
-    named("message_delta", { delta: { stop_reason: "tool_use" }, usage: { output_tokens: 1 } }),
-    named("message_stop", {}),
+    formatEvent("message_delta", {
+      delta: { stop_reason: "tool_use" },
+      usage: { output_tokens: 1 },
+    }),
+    formatEvent("message_stop", {}),
   ];
   up.answer = ({ body }, res) => {
     if (body.stream) return stream(res, ...events);

@@ -38,7 +38,8 @@ const tools: OpenAI.ChatCompletionTool[] = [
 
 test.before(async () => {
   up = await startUpstream(
-    (seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"))),
+    (request, res) =>
+      request.body.stream ? stream(res, ...hello) : json(res, completion("Hello")),
     {
       models: ["gpt-x"],
     },
@@ -55,9 +56,9 @@ test.after(async () => {
 
 for (const model of ["echo", "main/gpt-x"]) {
   test(`chats and streams with ${model}`, async () => {
-    const answer = await client.chat.completions.create({ model, messages });
+    const response = await client.chat.completions.create({ model, messages });
     const text = model === "echo" ? "Hello dear world" : "Hello";
-    assert.is(answer.choices[0]?.message.content, text);
+    assert.is(response.choices[0]?.message.content, text);
     let streamed = "";
     for await (const part of await client.chat.completions.create({
       model,
@@ -183,8 +184,8 @@ test("a stream that fails on its way raises", async () => {
 
 test("leaving a stream cuts the upstream", async () => {
   let cut: Promise<void> | undefined;
-  up.answer = (seen, res) => {
-    cut = seen.cut;
+  up.answer = (request, res) => {
+    cut = request.cut;
     res.writeHead(200, { "content-type": "text/event-stream" });
     res.write(hello[0]! + hello[1]!);
   };

@@ -24,8 +24,8 @@ const both = `export default (event) => {
 };`;
 
 test.before(async () => {
-  upstream = await startUpstream((seen, res) => {
-    if (!seen.body.stream) return json(res, completion("banana"));
+  upstream = await startUpstream((request, res) => {
+    if (!request.body.stream) return json(res, completion("banana"));
     res.writeHead(200, { "content-type": "text/event-stream" });
     res.write(chunk({ role: "assistant", content: "bana" }));
     finishStream = () => {
@@ -89,11 +89,11 @@ test("a hook for message:sending alone still holds the stream until it is whole"
   );
   await gateway.json("POST", "/kernel/hooks/rescan");
   const [path, body] = doors["chat"]!;
-  const seen = upstream.seen.length;
+  const requestCount = upstream.seen.length;
   const reading = gateway
     .request("POST", path, { ...body, stream: true })
     .then((response) => response.text());
-  await until("the request upstream", () => upstream.seen.length > seen);
+  await until("the request upstream", () => upstream.seen.length > requestCount);
   finishStream();
   assert.is(contentOf(await reading).slice(-7), "bSnSnS!");
 });

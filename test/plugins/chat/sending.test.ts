@@ -67,8 +67,8 @@ export default definePlugin({
 `;
 
 test.before(async () => {
-  up = await startUpstream((seen, res) =>
-    seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")),
+  up = await startUpstream((request, res) =>
+    request.body.stream ? stream(res, ...hello) : json(res, completion("Hello")),
   );
   gateway = await startGateway({
     config: {
@@ -118,22 +118,23 @@ for (const [name, ask] of Object.entries(doors)) {
       const text = removeRequestIds(await response.text());
       assert.is(response.status, 200, text);
       assert.ok(text.includes("[gone]") && !text.includes("SEC"), text);
-      const heard = await until("what was sent", async () => {
+      const events = await until("what was sent", async () => {
         const all = await gateway.json<{ name: string; content: string }[]>("GET", "/t/heard");
-        return all.some((one) => one.name === "message:sent") ? all : undefined;
+        return all.some((event) => event.name === "message:sent") ? all : undefined;
       });
-      assert.is(heard.filter((one) => one.name === "message:sending").length, 1);
-      assert.is(heard.at(-1)!.content, "the [gone] is out");
+      assert.is(events.filter((event) => event.name === "message:sending").length, 1);
+      assert.is(events.at(-1)!.content, "the [gone] is out");
 
       await mode("block");
       const refused = await ask(streaming);
-      const said = removeRequestIds(await refused.text());
-      assert.is(refused.status, streaming ? 200 : 403, said);
+      const errorText = removeRequestIds(await refused.text());
+      assert.is(refused.status, streaming ? 200 : 403, errorText);
       assert.ok(
-        said.includes("not this") && said.includes("blocked_by_hook") !== /messages/.test(name),
-        said,
+        errorText.includes("not this") &&
+          errorText.includes("blocked_by_hook") !== /messages/.test(name),
+        errorText,
       );
-      assert.not.ok(/SEC|RET/.test(said), said);
+      assert.not.ok(/SEC|RET/.test(errorText), errorText);
     });
   }
   test(`message:streaming holds text back over chunks: ${name}`, async () => {
@@ -143,31 +144,31 @@ for (const [name, ask] of Object.entries(doors)) {
       const text = await (await ask(true)).text();
       const said = Array.from(
         text.matchAll(/"(?:content|text|delta)":"((?:[^"\\]|\\.)*)"/g),
-        ([, one]) => one,
+        ([, part]) => part,
       ).join("");
       assert.ok(said.includes("a [gone], SE and [gone][gone] SEC"), `${size}: ${said}`);
       assert.not.ok(said.includes("SECRET"), said);
-      const heard = await gateway.json<{ streamId: string; final: boolean; text: string }[]>(
+      const pieces = await gateway.json<{ streamId: string; final: boolean; text: string }[]>(
         "GET",
         "/t/heard",
       );
-      assert.is(new Set(heard.map((one) => one.streamId)).size, 1);
-      assert.equal(heard.map((one) => one.final).indexOf(true), heard.length - 1);
-      assert.is(heard.map((one) => one.text).join(""), "a SECRET, SE and SECRETSECRET SEC");
+      assert.is(new Set(pieces.map((piece) => piece.streamId)).size, 1);
+      assert.equal(pieces.map((piece) => piece.final).indexOf(true), pieces.length - 1);
+      assert.is(pieces.map((piece) => piece.text).join(""), "a SECRET, SE and SECRETSECRET SEC");
     }
     if (/agent|turn/.test(name)) {
-      const kept = await transcript();
+      const stored = await transcript();
       assert.ok(
-        kept.includes("a [gone], SE and [gone][gone] SEC") && !kept.includes("SECRET"),
-        kept,
+        stored.includes("a [gone], SE and [gone][gone] SEC") && !stored.includes("SECRET"),
+        stored,
       );
     }
   });
 }
 
 function secret(pieces: readonly string[]): void {
-  up.answer = (seen, res) =>
-    seen.body.stream
+  up.answer = (request, res) =>
+    request.body.stream
       ? stream(
           res,
           chunk({ role: "assistant", content: "" }),
@@ -217,9 +218,9 @@ test("a first chunk with the role and text is one piece with the chunks behind i
   const text = await (await doors["chat"]!(true)).text();
   assert.is(contentOf(text), "the [gone] is out [gone]");
   assert.is(text.match(/"role":"assistant"/g)?.length, 1, text);
-  const heard = await gateway.json<{ final: boolean; text: string }[]>("GET", "/t/heard");
+  const pieces = await gateway.json<{ final: boolean; text: string }[]>("GET", "/t/heard");
   assert.equal(
-    heard.map((one) => [one.text, one.final]),
+    pieces.map((piece) => [piece.text, piece.final]),
     [["the SECRET is out SECRET", true]],
   );
 });

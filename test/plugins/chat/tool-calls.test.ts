@@ -54,18 +54,18 @@ const fragment = ({ index, id, name, args }: Fragment) => ({
   function: { name, arguments: args },
 });
 
-function answerStream(fragments: readonly Fragment[]): void {
+function respondWithStream(fragments: readonly Fragment[]): void {
   up.answer = (_, res) =>
     stream(
       res,
       chunk({ role: "assistant", content: null }),
-      ...fragments.map((one) => chunk({ tool_calls: [fragment(one)] })),
+      ...fragments.map((part) => chunk({ tool_calls: [fragment(part)] })),
       chunk({}, "tool_calls"),
       DONE,
     );
 }
 
-function answerWhole(calls: readonly Fragment[]): void {
+function respondWhole(calls: readonly Fragment[]): void {
   const message = { role: "assistant", content: null, tool_calls: calls.map(fragment) };
   up.answer = (_, res) =>
     json(res, {
@@ -275,7 +275,7 @@ const cases: Record<string, { streamed: Fragment[]; calls: Omit<Called, "id">[] 
 for (const [wayName, way] of Object.entries(ways)) {
   for (const [name, { streamed, calls }] of Object.entries(cases)) {
     test(`${wayName}: ${name}`, async () => {
-      answerStream(streamed);
+      respondWithStream(streamed);
       const got = await ask(way, true);
       assert.equal(
         got.map((call) => ({ name: call.name, args: call.args })),
@@ -292,8 +292,8 @@ for (const [wayName, way] of Object.entries(ways)) {
   test(`${wayName}: an id that the conversation holds already is replaced, whole and streamed`, async () => {
     const call = { index: 0, id: "call_0", name: "calc", args: '{"x":"1"}' };
     for (const isStream of [true, false]) {
-      if (isStream) answerStream([call]);
-      else answerWhole([call]);
+      if (isStream) respondWithStream([call]);
+      else respondWhole([call]);
       const [fresh] = await ask(way, isStream, ["call_0"]);
       assert.is.not(fresh!.id, "call_0");
       assert.match(fresh!.id, /^call_\w+$/);
@@ -304,7 +304,7 @@ for (const [wayName, way] of Object.entries(ways)) {
   });
 
   test(`${wayName}: whole calls with one id get ids of their own`, async () => {
-    answerWhole([
+    respondWhole([
       { id: "call_0", name: "calc", args: '{"x":"1"}' },
       { id: "call_0", name: "calc", args: '{"x":"2"}' },
     ]);
@@ -345,7 +345,7 @@ function checkItems(events: readonly any[]): void {
   }
 }
 
-const call = (one: Fragment) => ({ tool_calls: [fragment(one)] });
+const call = (part: Fragment) => ({ tool_calls: [fragment(part)] });
 const mixed: Record<string, { deltas: object[]; text: string; args: string[] }> = {
   "a text between the fragments of a call": {
     deltas: [
@@ -395,18 +395,18 @@ for (const [name, { deltas, text, args }] of Object.entries(mixed)) {
     const blocks = eventsIn(await message.text());
     checkBlocks(blocks);
     assert.equal(
-      ways["messages"]!.streamed(blocks).map((one) => one.args),
+      ways["messages"]!.streamed(blocks).map((received) => received.args),
       args,
     );
     const texts = blocks.flatMap(({ delta }) => (delta?.type === "text_delta" ? [delta.text] : []));
     assert.is(texts.join(""), text);
 
-    const asked = { ...ways["responses"]!.body([]), stream: true };
-    const response = await gateway.request("POST", "/v1/responses", asked);
+    const request = { ...ways["responses"]!.body([]), stream: true };
+    const response = await gateway.request("POST", "/v1/responses", request);
     const items = eventsIn(await response.text());
     checkItems(items);
     assert.equal(
-      ways["responses"]!.streamed(items).map((one) => one.args),
+      ways["responses"]!.streamed(items).map((received) => received.args),
       args,
     );
     const spoken = items.flatMap(({ type, delta }) =>
@@ -416,7 +416,7 @@ for (const [name, { deltas, text, args }] of Object.entries(mixed)) {
   });
 }
 
-const named = (type: string, fields: object) => data({ type, ...fields });
+const formatEvent = (type: string, fields: object) => data({ type, ...fields });
 const toolUse = { type: "tool_use", name: "calc", input: {} };
 const toolInput = { type: "input_json_delta", partial_json: "{" };
 /** Streams of blocks: a call without arguments has ended, and another one has begun. */
@@ -424,11 +424,19 @@ const endedCalls: Record<string, { begin: readonly (string | Buffer)[]; contentT
   claude: {
     contentType: "text/event-stream",
     begin: [
-      named("message_start", { message: { id: "msg_1", model: "x", usage: { input_tokens: 1 } } }),
-      named("content_block_start", { index: 0, content_block: { ...toolUse, id: "toolu_1" } }),
-      named("content_block_stop", { index: 0 }),
-      named("content_block_start", { index: 1, content_block: { ...toolUse, id: "toolu_2" } }),
-      named("content_block_delta", { index: 1, delta: toolInput }),
+      formatEvent("message_start", {
+        message: { id: "msg_1", model: "x", usage: { input_tokens: 1 } },
+      }),
+      formatEvent("content_block_start", {
+        index: 0,
+        content_block: { ...toolUse, id: "toolu_1" },
+      }),
+      formatEvent("content_block_stop", { index: 0 }),
+      formatEvent("content_block_start", {
+        index: 1,
+        content_block: { ...toolUse, id: "toolu_2" },
+      }),
+      formatEvent("content_block_delta", { index: 1, delta: toolInput }),
     ],
   },
   aws: {
@@ -517,8 +525,8 @@ test("a whole number beyond 2^53 keeps its digits in calls, on every way in", as
   for (const [name, way] of Object.entries(ways)) {
     for (const isStream of [true, false]) {
       const call = { index: 0, id: "call_1", name: "calc", args };
-      if (isStream) answerStream([call]);
-      else answerWhole([call]);
+      if (isStream) respondWithStream([call]);
+      else respondWhole([call]);
       const response = await gateway.request("POST", way.path, {
         ...way.body([]),
         stream: isStream,

@@ -77,24 +77,26 @@ function addCases(): void {
   for (const file of readdirSync(dir)) {
     const { chunks } = JSON.parse(readFileSync(join(dir, file), "utf8"));
     if (!Array.isArray(chunks)) continue;
-    samples[file] = chunks.map((one) => (typeof one === "string" ? one : data(one)));
+    samples[file] = chunks.map((item) => (typeof item === "string" ? item : data(item)));
   }
 }
 addCases();
 
 async function answersTo(events: string[]): Promise<string[]> {
   up.answer = (_, res) => stream(res, ...events);
-  const answers: string[] = [];
+  const responses: string[] = [];
   for (const path of ["/v1/chat/completions", "/v1/messages", "/v1/responses"]) {
     const messages = [{ role: "user", content: "go" }];
-    const asked = path.endsWith("responses") ? { input: messages } : { messages, max_tokens: 9 };
+    const requestBody = path.endsWith("responses")
+      ? { input: messages }
+      : { messages, max_tokens: 9 };
     const response = await gateway.request("POST", path, {
       ...{ model: "oai/m", stream: true, stream_options: { include_usage: true } },
-      ...asked,
+      ...requestBody,
     });
-    answers.push(`${response.status} ${withoutOwnIds(await response.text())}`);
+    responses.push(`${response.status} ${withoutOwnIds(await response.text())}`);
   }
-  return answers;
+  return responses;
 }
 
 /** Each response gets new ids and times. */

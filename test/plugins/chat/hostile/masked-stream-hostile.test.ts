@@ -40,7 +40,7 @@ const reading = () => {
   };
 };
 
-function shown(
+function maskEvents(
   events: readonly string[],
   cut = Number.POSITIVE_INFINITY,
   through: typeof reading = alone,
@@ -73,9 +73,9 @@ test("a key never goes out, however it is spread over events and reads", () => {
     for (const size of [1, 2, 3, 5, 8, 13, text.length]) {
       for (const cut of [7, Number.POSITIVE_INFINITY]) {
         for (const through of [alone, reading]) {
-          const said = contentOf(shown(asDeltas(pieces(text, size)), cut, through));
-          assert.not.ok(said.includes(written), `${size}, ${cut}: ${said}`);
-          assert.ok(said.includes("********"), `${size}, ${cut}: ${said}`);
+          const content = contentOf(maskEvents(asDeltas(pieces(text, size)), cut, through));
+          assert.not.ok(content.includes(written), `${size}, ${cut}: ${content}`);
+          assert.ok(content.includes("********"), `${size}, ${cut}: ${content}`);
         }
       }
     }
@@ -96,12 +96,12 @@ test("all other texts arrive unchanged, and byte for byte where nothing was held
     "é",
     " sk-proj/A1b2+C3d4==",
   ];
-  assert.is(contentOf(shown(asDeltas(texts))), texts.join(""));
-  assert.is(contentOf(shown(asDeltas(texts), 5)), texts.join(""));
-  assert.is(contentOf(shown(asDeltas(texts), 5, reading)), texts.join(""));
+  assert.is(contentOf(maskEvents(asDeltas(texts))), texts.join(""));
+  assert.is(contentOf(maskEvents(asDeltas(texts), 5)), texts.join(""));
+  assert.is(contentOf(maskEvents(asDeltas(texts), 5, reading)), texts.join(""));
   const plain = asDeltas(["Hello", " words", " of", " nobody\n", "sk-", " x"]);
-  assert.is(shown(plain), plain.join(""));
-  assert.is(shown(plain, 50, reading), plain.join(""));
+  assert.is(maskEvents(plain), plain.join(""));
+  assert.is(maskEvents(plain, 50, reading), plain.join(""));
 });
 
 test("text that is held back goes out before the finish reason and before the next field", () => {
@@ -115,7 +115,7 @@ test("text that is held back goes out before the finish reason and before the ne
     chunk({}, "tool_calls"),
     DONE,
   ];
-  const out = shown(events);
+  const out = maskEvents(events);
   assert.ok(out.indexOf('"pro"') < out.indexOf('"name":"f"'), out);
   assert.not.ok(/C3d4/.test(out), out);
   assert.ok(out.indexOf("********") < out.indexOf('"finish_reason":"tool_calls"'), out);
@@ -124,7 +124,7 @@ test("text that is held back goes out before the finish reason and before the ne
 test("events of another format, comments, and a key in any other field", () => {
   const anthropic = (text: string) =>
     `event: content_block_delta\n${data({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })}`;
-  const out = shown(
+  const out = maskEvents(
     [
       ": hello\n\n",
       ...pieces(key, 4).map(anthropic),
@@ -135,11 +135,11 @@ test("events of another format, comments, and a key in any other field", () => {
   assert.ok(out.startsWith(": hello\n\nevent: content_block_delta\ndata: "), out);
   assert.not.ok(out.includes("C3d4"), out);
   assert.not.ok(
-    shown([chunk({ content: "x" }, null, { model: `m ${key}`, note: [{ [key]: 1 }] })]).includes(
-      "C3d4",
-    ),
+    maskEvents([
+      chunk({ content: "x" }, null, { model: `m ${key}`, note: [{ [key]: 1 }] }),
+    ]).includes("C3d4"),
   );
-  assert.not.ok(shown([`: ${key}\n\n`, `data: not json ${key}\n\n`]).includes("C3d4"));
+  assert.not.ok(maskEvents([`: ${key}\n\n`, `data: not json ${key}\n\n`]).includes("C3d4"));
 });
 
 const choice = (index: number, delta: object, more: object = {}) =>
@@ -178,10 +178,10 @@ test("nothing between its pieces lets a key out: comments, pings, empty deltas, 
         chunk({}, "stop"),
         DONE,
       ];
-      assert.is(ofChoice(0, shown(events, 99, through)), "sk-********", name);
+      assert.is(ofChoice(0, maskEvents(events, 99, through)), "sk-********", name);
     }
     const swapped = letters.flatMap((content) => [choice(0, { content }), choice(1, { content })]);
-    const out = shown([...swapped, DONE], 99, through);
+    const out = maskEvents([...swapped, DONE], 99, through);
     for (const index of [0, 1]) assert.is(ofChoice(index, out), "sk-********", `choice ${index}`);
   }
   for (const field of ["reasoning_content", "refusal"]) {
@@ -190,9 +190,9 @@ test("nothing between its pieces lets a key out: comments, pings, empty deltas, 
         chunk({ content }),
         chunk({ [field]: "z" }),
       ]);
-      const out = shown([...events, chunk({}, "stop"), DONE], 99);
+      const out = maskEvents([...events, chunk({}, "stop"), DONE], 99);
       assert.ok(/^sk-p?r?o?\*{8}$/.test(contentOf(out)), `${field} ${size}: ${contentOf(out)}`);
-      const begun = shown([
+      const begun = maskEvents([
         chunk({ content: key.slice(0, 12) }),
         chunk({ [field]: "z" }),
         chunk({}, "stop"),
@@ -204,14 +204,15 @@ test("nothing between its pieces lets a key out: comments, pings, empty deltas, 
   const blocks = letters.map(
     (text) => data({ type: "ping" }) + data({ index: 0, delta: { type: "text_delta", text } }),
   );
-  assert.not.ok(shown(blocks).includes("C3d4"));
+  assert.not.ok(maskEvents(blocks).includes("C3d4"));
 });
 
 test("what stands behind or before the text of an event is looked at in each", () => {
   const noted = (note: string) => chunk({ content: "x" }, null, { note });
-  assert.not.ok(shown([noted("y".repeat(key.length)), noted(key)]).includes("C3d4"));
-  const named = (note: string) => data({ note, choices: [{ index: 0, delta: { content: "x" } }] });
-  assert.not.ok(shown([named("y".repeat(key.length)), named(key)]).includes("C3d4"));
+  assert.not.ok(maskEvents([noted("y".repeat(key.length)), noted(key)]).includes("C3d4"));
+  const noteEvent = (note: string) =>
+    data({ note, choices: [{ index: 0, delta: { content: "x" } }] });
+  assert.not.ok(maskEvents([noteEvent("y".repeat(key.length)), noteEvent(key)]).includes("C3d4"));
 });
 
 test("deltas of other routes, and the key with its slashes escaped", () => {
@@ -222,11 +223,11 @@ test("deltas of other routes, and the key with its slashes escaped", () => {
   };
   for (const [name, form] of Object.entries(forms)) {
     for (const written of [key, key.replaceAll("/", "\\/")]) {
-      const out = shown([...pieces(`a ${written}!`, 1).map(form), DONE]);
-      const said = [...out.matchAll(/"(?:text|delta|content)":"([^"]*)"/g)]
+      const out = maskEvents([...pieces(`a ${written}!`, 1).map(form), DONE]);
+      const text = [...out.matchAll(/"(?:text|delta|content)":"([^"]*)"/g)]
         .map(([, text]) => text)
         .join("");
-      assert.is(said, "a sk-********!", name);
+      assert.is(text, "a sk-********!", name);
     }
   }
 });
@@ -234,21 +235,21 @@ test("deltas of other routes, and the key with its slashes escaped", () => {
 test("bytes of any kind keep their length and lose the key, however they are cut", () => {
   const around = Buffer.from([0, 255, 128, 115, 107, 45]);
   for (const written of [key, encodeURIComponent(key)]) {
-    const given = Buffer.concat([
+    const input = Buffer.concat([
       around,
       Buffer.from(`sk-sk-${written}sk-proj`),
       around,
       Buffer.from("sk-proj/A1"),
     ]);
-    for (const cut of [1, 2, 7, given.length]) {
+    for (const cut of [1, 2, 7, input.length]) {
       const masked = new MaskedBytes(mask);
       const out: Buffer[] = [];
-      for (let at = 0; at < given.length; at += cut)
-        out.push(masked.push(given.subarray(at, at + cut)));
+      for (let at = 0; at < input.length; at += cut)
+        out.push(masked.push(input.subarray(at, at + cut)));
       const all = Buffer.concat([...out, masked.end() ?? Buffer.alloc(0)]);
-      const wanted = given.toString("latin1").replace(written, "*".repeat(written.length));
-      assert.is(all.toString("latin1"), wanted, `${written} ${cut}`);
-      assert.ok(given.includes(written), "the bytes that came are left alone");
+      const expected = input.toString("latin1").replace(written, "*".repeat(written.length));
+      assert.is(all.toString("latin1"), expected, `${written} ${cut}`);
+      assert.ok(input.includes(written), "the bytes that came are left alone");
     }
   }
 });
@@ -258,7 +259,7 @@ test("an event of any size is passed on, in pieces of any size, without the key"
   for (const end of ["\n\n", "\r\n\r\n"]) {
     const large = `data: {"b64":"${filler}${key}"}${end}`;
     for (const cut of [1021, 65_536, large.length]) {
-      const out = shown([chunk({ content: "a" }), large, chunk({ content: key }), DONE], cut);
+      const out = maskEvents([chunk({ content: "a" }), large, chunk({ content: key }), DONE], cut);
       assert.not.ok(out.includes("C3d4"), `${cut}`);
       assert.ok(out.includes(`${filler}***`) && out.endsWith(DONE), `${cut}`);
     }
@@ -278,14 +279,14 @@ test("many texts that could be the beginning of a key take time in proportion to
       ).join(""),
   };
   for (const [what, make] of Object.entries(shapes)) {
-    assertLinear(what, 300, make, (text) => shown([text]));
-    assert.not.ok(shown([make(300), make(300)]).includes("C3d4"));
+    assertLinear(what, 300, make, (text) => maskEvents([text]));
+    assert.not.ok(maskEvents([make(300), make(300)]).includes("C3d4"));
   }
   assertLinear(
     "one event in pieces",
     20_000,
     (n) => chunk({ content: "\\".repeat(n) }),
-    (text) => shown([text], 100),
+    (text) => maskEvents([text], 100),
   );
 });
 
@@ -295,22 +296,22 @@ test("tokens of thousands of characters, as many as a day brings", () => {
     (_, i) => `eyJ${i}.${randomBytes(1500).toString("base64url")}`,
   );
   const long = new SecretMask(tokens);
-  for (const one of [tokens[0]!, tokens[63]!]) {
+  for (const token of [tokens[0]!, tokens[63]!]) {
     const written = [
-      one,
-      encodeURIComponent(one),
-      Buffer.from(`x:${one}`).toString("base64"),
-      `&#101;${one.slice(1)}`,
+      token,
+      encodeURIComponent(token),
+      Buffer.from(`x:${token}`).toString("base64"),
+      `&#101;${token.slice(1)}`,
     ];
     for (const form of written)
       assert.not.ok(long.text(`bad token ${form}.`).includes(form.slice(40, -10)));
-    assert.is(long.text(`bad token ${one}.`), "bad token ********.");
+    assert.is(long.text(`bad token ${token}.`), "bad token ********.");
     const bytes = new MaskedBytes(long);
     const out = Buffer.concat([
-      bytes.push(Buffer.from(`a ${one} b`)),
+      bytes.push(Buffer.from(`a ${token} b`)),
       bytes.end() ?? Buffer.alloc(0),
     ]).toString();
-    assert.is(out, `a ${"*".repeat(one.length)} b`);
+    assert.is(out, `a ${"*".repeat(token.length)} b`);
   }
 });
 
@@ -320,7 +321,7 @@ test("a text of one letter, or of backslashes, takes a time in proportion to its
       const long = text.repeat(length / text.length);
       const from = process.cpuUsage().user;
       mask.text(long);
-      shown(asDeltas(pieces(long.slice(0, 20_000), 5)));
+      maskEvents(asDeltas(pieces(long.slice(0, 20_000), 5)));
       return process.cpuUsage().user - from;
     });
     assert.ok(took[1]! < took[0]! * 64 + 50_000, `${text}: ${took.join(", ")} µs`);

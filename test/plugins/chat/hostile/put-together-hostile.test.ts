@@ -14,7 +14,7 @@ import {
 
 const test = suite("put together hostile");
 const key = "sk-SECRETkey0a1b2c3d4";
-const said = `before ${key} after`;
+const secretText = `before ${key} after`;
 let up: Upstream;
 let gateway: InProcessGateway;
 
@@ -37,11 +37,11 @@ test.after(async () => {
   await up?.close();
 });
 
-const cut = (size: number) => said.match(new RegExp(`.{1,${size}}`, "g"))!;
+const cut = (size: number) => secretText.match(new RegExp(`.{1,${size}}`, "g"))!;
 const tokens = (pieces: readonly string[]) =>
   pieces.map((token) => {
-    const one = { token, logprob: -1, bytes: [...Buffer.from(token)] };
-    return { ...one, top_logprobs: [one] };
+    const entry = { token, logprob: -1, bytes: [...Buffer.from(token)] };
+    return { ...entry, top_logprobs: [entry] };
   });
 const user = [{ role: "user", content: "hi" }];
 const doors: Record<string, (model: string, stream: boolean) => Promise<Response>> = {
@@ -115,7 +115,7 @@ for (const streamed of [false, true]) {
         finish_reason: "stop",
         logprobs: { content: tokens(cut(size)), refusal: null },
       };
-      const message = { role: "assistant", content: said };
+      const message = { role: "assistant", content: secretText };
       up.answer = (_, res) =>
         streamed
           ? stream(res, ...cut(size).map((content) => withTokens(content)), chunk({}, "stop"), DONE)
@@ -154,7 +154,7 @@ test("tokens of a text completion", async () => {
     json(res, {
       id: "c",
       object: "text_completion",
-      choices: [{ index: 0, text: said, logprobs }],
+      choices: [{ index: 0, text: secretText, logprobs }],
     });
   const text = await (
     await gateway.request("POST", "/v1/completions", { model: "main/m", prompt: "say" })

@@ -22,8 +22,8 @@ let up: Upstream;
 let gateway: InProcessGateway;
 
 test.before(async () => {
-  up = await startUpstream((seen, res) =>
-    seen.body.stream ? stream(res, ...hello) : json(res, completion("ok")),
+  up = await startUpstream((request, res) =>
+    request.body.stream ? stream(res, ...hello) : json(res, completion("ok")),
   );
   gateway = await startGateway({
     config: {
@@ -58,8 +58,8 @@ test.before(async () => {
 });
 test.before.each(() => {
   up.seen.length = 0;
-  up.answer = (seen, res) =>
-    seen.body.stream ? stream(res, ...hello) : json(res, completion("ok"));
+  up.answer = (request, res) =>
+    request.body.stream ? stream(res, ...hello) : json(res, completion("ok"));
 });
 test.after(async () => {
   await gateway?.stop();
@@ -127,11 +127,14 @@ test("any member that comes twice is refused on every route: upstreams differ in
       "completions",
       "moderations",
     ]) {
-      const said =
+      const promptMembers =
         path === "completions"
           ? '"prompt":"x"'
           : `"messages":${JSON.stringify(messages)},"input":"x"`;
-      const response = await raw(`{"model":"cheap",${said}${limit},${members}}`, `/v1/${path}`);
+      const response = await raw(
+        `{"model":"cheap",${promptMembers}${limit},${members}}`,
+        `/v1/${path}`,
+      );
       assert.is(response.status, 400);
       assert.match(await response.text(), /occurs twice/, `${path} ${members}`);
     }
@@ -197,15 +200,15 @@ test("the same names deeper in a body, and in texts, are left alone", async () =
 });
 
 test("models is a list to go through, and never an upstream's", async () => {
-  up.answer = (seen, res) =>
-    seen.body.model === "third"
+  up.answer = (request, res) =>
+    request.body.model === "third"
       ? json(res, completion("third"))
       : json(res, { error: { message: "no" } }, 500);
   const response = await raw(`{"models":["cheap","dear","nowhere","third","cheap"],${rest}}`);
   assert.is(response.status, 200);
   assert.is(response.headers.get("x-portico-model"), "third");
   assert.equal(
-    up.seen.map((seen) => [seen.body.model, seen.body.models]),
+    up.seen.map((request) => [request.body.model, request.body.models]),
     ["cheap", "dear", "third"].map((model) => [model, undefined]),
   );
   up.seen.length = 0;
@@ -217,16 +220,19 @@ test("models is a list to go through, and never an upstream's", async () => {
 });
 
 test("embeddings go through models as well, and upstreams never see them", async () => {
-  up.answer = (seen, res) =>
-    seen.body.model === "third"
+  up.answer = (request, res) =>
+    request.body.model === "third"
       ? json(res, { data: [{ index: 0, embedding: [1] }] })
       : json(res, { error: { message: "no" } }, 500);
-  const made = await gateway.json("POST", "/keys", { name: "vectors", models: ["cheap", "third"] });
+  const created = await gateway.json("POST", "/keys", {
+    name: "vectors",
+    models: ["cheap", "third"],
+  });
   const body = JSON.stringify({ model: "cheap", models: ["dear", "third"], input: "x" });
-  assert.is((await raw(body, "/v1/embeddings", made.key)).status, 200);
+  assert.is((await raw(body, "/v1/embeddings", created.key)).status, 200);
   // The first may be cooling down by now.
   assert.equal(up.seen.at(-1)!.body, { input: "x", model: "third" });
-  assert.not.ok(up.seen.some((seen) => seen.raw.includes("dear")));
+  assert.not.ok(up.seen.some((request) => request.raw.includes("dear")));
 });
 
 test("a byte order mark is read over, and not sent on", async () => {
@@ -235,17 +241,17 @@ test("a byte order mark is read over, and not sent on", async () => {
 });
 
 test("a client key comes to no model by models that it may not use", async () => {
-  const made = await gateway.json("POST", "/keys", { name: "small", models: ["cheap"] });
+  const created = await gateway.json("POST", "/keys", { name: "small", models: ["cheap"] });
   up.answer = (_, res) => json(res, { error: { message: "no" } }, 500);
-  const mixed = await raw(`{"model":"cheap","models":["dear"],${rest}}`, undefined, made.key);
+  const mixed = await raw(`{"model":"cheap","models":["dear"],${rest}}`, undefined, created.key);
   assert.is(mixed.status, 502);
   assert.equal(
-    up.seen.map((seen) => seen.body.model),
+    up.seen.map((request) => request.body.model),
     ["cheap"],
   );
-  assert.is((await raw(`{"models":["dear","cheap"],${rest}}`, undefined, made.key)).status, 403);
+  assert.is((await raw(`{"models":["dear","cheap"],${rest}}`, undefined, created.key)).status, 403);
   assert.is(
-    (await raw(`{"model":"cheap","model":"dear",${rest}}`, undefined, made.key)).status,
+    (await raw(`{"model":"cheap","model":"dear",${rest}}`, undefined, created.key)).status,
     400,
   );
 });
@@ -282,12 +288,12 @@ test("a stream that its client leaves is charged for what it got", async () => {
     const before = await spent();
     const response = await raw(`{"model":"dear","stream":true,${rest}}`);
     const reader = response.body!.getReader();
-    let got = "";
+    let received = "";
     while (
-      !got.includes(finish.length > 0 ? '"finish_reason":"stop"' : texts.join("").slice(-5)) ||
-      got.length < 5000
+      !received.includes(finish.length > 0 ? '"finish_reason":"stop"' : texts.join("").slice(-5)) ||
+      received.length < 5000
     )
-      got += Buffer.from((await reader.read()).value!).toString();
+      received += Buffer.from((await reader.read()).value!).toString();
     await reader.cancel();
     await until("the request is counted", async () => (await spent()) > before + 40);
   }
@@ -310,8 +316,8 @@ test("a client that goes away gives its place back", async () => {
 test("ids are always chatcmpl, one throughout a stream", async () => {
   const other = (delta: object, id: string, finish: string | null = null) =>
     chunk(delta, finish, { id });
-  up.answer = (seen, res) =>
-    seen.body.stream
+  up.answer = (request, res) =>
+    request.body.stream
       ? stream(
           res,
           other({ role: "assistant", content: "" }, "gen-1"),
@@ -325,10 +331,10 @@ test("ids are always chatcmpl, one throughout a stream", async () => {
   assert.match(whole.id, /^chatcmpl-./);
   const events = eventsOf(
     await (await raw(`{"model":"cheap","stream":true,${rest}}`)).text(),
-  ).filter((one) => one.id);
+  ).filter((event) => event.id);
   assert.is(new Set(events.map(({ id }) => id)).size, 1);
   assert.match(events[0].id, /^chatcmpl-./);
-  assert.is(events.map((one) => one.choices[0].delta.content ?? "").join(""), "ab\\nc éde");
+  assert.is(events.map((event) => event.choices[0].delta.content ?? "").join(""), "ab\\nc éde");
 });
 
 test("a streamed call without arguments has the empty object", async () => {
@@ -356,11 +362,11 @@ test("a streamed call without arguments has the empty object", async () => {
       DONE,
     );
   const text = await (await raw(`{"model":"cheap","stream":true,${rest}}`)).text();
-  const said = ["", "", "", "", ""];
+  const argumentTexts = ["", "", "", "", ""];
   for (const event of eventsOf(text))
     for (const { index, function: fn } of event.choices?.[0]?.delta.tool_calls ?? [])
-      if (fn !== undefined && "arguments" in fn) said[index] += fn.arguments;
-  assert.equal(said, ["{}", "{}", '{"a":1}', " \n{}", '   {"b":2} ']);
+      if (fn !== undefined && "arguments" in fn) argumentTexts[index] += fn.arguments;
+  assert.equal(argumentTexts, ["{}", "{}", '{"a":1}', " \n{}", '   {"b":2} ']);
   assert.ok(text.indexOf('"{}"') < text.indexOf('"finish_reason":"tool_calls"'), text);
 });
 
@@ -385,7 +391,7 @@ test("stream_options go on only with stream", async () => {
   await raw(`{"model":"cheap","stream_options":{"include_usage":true},${rest}}`);
   await raw(`{"model":"cheap","stream":false,"stream_options":{"include_usage":true},${rest}}`);
   assert.equal(
-    up.seen.map((seen) => seen.body.stream_options),
+    up.seen.map((request) => request.body.stream_options),
     [undefined, undefined],
   );
 });

@@ -41,7 +41,7 @@ const leaks = (text: string) =>
     "sk-secret",
     "%61%31%62",
     "u{61}",
-  ].filter((one) => removeRequestIds(text).includes(one));
+  ].filter((secret) => removeRequestIds(text).includes(secret));
 let up: Upstream;
 let gateway: InProcessGateway;
 
@@ -85,8 +85,8 @@ const writings: Record<string, string> = {
   "with escaped slashes": key.replaceAll("/", "\\/"),
   "in hexadecimal escapes": hex(key),
   "percent-encoded": encodeURIComponent(key),
-  "percent-encoded in lower case": encodeURIComponent(key).replace(/%../g, (one) =>
-    one.toLowerCase(),
+  "percent-encoded in lower case": encodeURIComponent(key).replace(/%../g, (encoded) =>
+    encoded.toLowerCase(),
   ),
   "as HTML": key.replace(/[^A-Za-z0-9-]/g, (char) => `&#x${char.charCodeAt(0).toString(16)};`),
   "as decimal HTML": key.replace(/[^A-Za-z0-9-]/g, (char) => `&#${char.charCodeAt(0)};`),
@@ -254,9 +254,9 @@ const contents: Record<string, Answerer> = {
   "an error in a stream": (_, res) =>
     stream(res, chunk({ content: "x" }), data({ error: { message: `no ${key}` } })),
 };
-for (const [name, answer] of Object.entries(contents)) {
+for (const [name, answerer] of Object.entries(contents)) {
   test(`${name} with the key`, async () => {
-    up.answer = answer;
+    up.answer = answerer;
     const text = await (await ask({ stream: name.includes("stream") })).text();
     assert.ok(text.includes("********"), text);
     assert.equal(leaks(text), [], text);
@@ -271,7 +271,7 @@ for (const [name, answer] of Object.entries(contents)) {
 }
 
 test("credentials of the environment are hidden in errors and in the model's texts", async () => {
-  const kept = { ...process.env };
+  const savedEnvironment = { ...process.env };
   Object.assign(process.env, {
     AWS_ACCESS_KEY_ID: "AKIA1",
     AWS_SECRET_ACCESS_KEY: aws,
@@ -295,8 +295,8 @@ test("credentials of the environment are hidden in errors and in the model's tex
     assert.equal(leaks(await (await gateway.request("GET", "/channels")).text()), []);
   } finally {
     for (const name of ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"]) {
-      if (kept[name] === undefined) delete process.env[name];
-      else process.env[name] = kept[name];
+      if (savedEnvironment[name] === undefined) delete process.env[name];
+      else process.env[name] = savedEnvironment[name];
     }
   }
 });

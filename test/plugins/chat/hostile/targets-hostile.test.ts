@@ -28,7 +28,7 @@ let up: Upstream;
 let gateway: InProcessGateway;
 
 test.before(async () => {
-  up = await startUpstream(answer);
+  up = await startUpstream(respond);
   const channels: Record<string, object> = {};
   for (const dialect of dialects) {
     const fake = await startProvider(dialect);
@@ -61,7 +61,7 @@ test.after(async () => {
 });
 
 /** `bad-whole-429` fails with 429, and nothing else does. */
-const answer: Upstream["answer"] = ({ body }: Seen, res) => {
+const respond: Upstream["answer"] = ({ body }: Seen, res) => {
   const [, status] = /^bad-\w+-(\d+)$/.exec(body.model) ?? [];
   if (status !== undefined)
     return json(res, { error: { message: "not now" } }, Number(status), { "retry-after": "60" });
@@ -116,7 +116,7 @@ for (const dialect of dialects) {
         else assert.is(sent, temperature);
       }
     }
-    const seen = fake.seen.length;
+    const requestCount = fake.seen.length;
     for (const more of [{}, { stream: true }]) {
       const { status, text } = await ask({ model, n: 2, ...more });
       if (status === 400) assert.is(JSON.parse(text).error.param, "n");
@@ -124,7 +124,7 @@ for (const dialect of dialects) {
       else assert.match(JSON.stringify(fake.seen.at(-1)!.body), /"(n|candidateCount)":2/);
     }
     if (["anthropic", "bedrock", "ollama"].includes(dialect.name))
-      assert.is(fake.seen.length, seen);
+      assert.is(fake.seen.length, requestCount);
   });
 }
 

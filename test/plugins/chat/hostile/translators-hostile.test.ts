@@ -91,7 +91,7 @@ for (const zipped of [false, true]) {
       if (where === "another") assert.is(ended, '{"instead":true}');
       await until("the place is free", async () => {
         const { channels } = await gateway.json("GET", "/channels");
-        return channels.find((one: { name: string }) => one.name === "one").inFlight === 0;
+        return channels.find((channel: { name: string }) => channel.name === "one").inFlight === 0;
       });
       if (!ends) await up.seen.at(-1)!.cut;
     });

@@ -26,12 +26,12 @@ test.after(async () => {
   server.close();
 });
 
-let asked = 0;
+let requestCount = 0;
 /** Each time for another model: one that has failed rests. */
 async function ask(stream = false) {
   const messages = [{ role: "user", content: "hi" }];
   const response = await g.request("POST", "/v1/chat/completions", {
-    model: `odd/m${++asked}`,
+    model: `odd/m${++requestCount}`,
     messages,
     stream,
   });
