@@ -11,16 +11,16 @@ import { temporaryStore } from "../store/temporary-store.ts";
 const signal = (data: unknown): Message => ({ kind: "signal", name: "test", data });
 
 function boardOf(gateway: string, store: () => Store, progress = Board.newProgress()) {
-  const heard: Message[] = [];
+  const messages: Message[] = [];
   const lines: unknown[][] = [];
   const board = new Board({
     store,
     gateway,
     progress,
-    receive: (message) => heard.push(message),
+    receive: (message) => messages.push(message),
     log: quietLog(lines),
   });
-  return { board, heard, lines };
+  return { board, heard: messages, lines };
 }
 
 test("a lost store is reported, and ends nobody", async () => {

@@ -68,8 +68,10 @@ test.before(async () => {
       stream(res, chunk({ content: "Hello" }, "stop"), chunk({}, null, { usage }), DONE);
     else json(res, completion("Hello", { usage }));
   });
-  const one = config();
-  const starting = spawnGateway({ config: { ...one, gateway: { ...one.gateway, workers: 2 } } });
+  const configuration = config();
+  const starting = spawnGateway({
+    config: { ...configuration, gateway: { ...configuration.gateway, workers: 2 } },
+  });
   postgres = await startPostgres();
   const shared = { ...config(), store: { url: postgres.emptyUrl() } };
   near = await startGateway({ config: shared });
@@ -117,7 +119,7 @@ const served = async (ask: (i: number) => Promise<boolean>) => {
 
 for (const { name, at } of doors) {
   test(`${name}: a client that asks again as soon as it is served gets what is left, and no more`, async () => {
-    const got = await Promise.all([
+    const servedCounts = await Promise.all([
       served((i) => whole(at(i), "m", "pk_whole")),
       served((i) => streamed(at(i), "/v1/chat/completions", "pk_streamed", "[DONE]")),
       served((i) => streamed(at(i), "/v1/messages", "pk_translated", "message_stop")),
@@ -125,13 +127,15 @@ for (const { name, at } of doors) {
       served((i) => whole(at(i), "m", "pk_tokens")),
       served((i) => whole(at(i), "few/few")),
     ]);
-    assert.equal(got, [PAID, PAID, PAID, PAID, PAID, PAID]);
+    assert.equal(servedCounts, [PAID, PAID, PAID, PAID, PAID, PAID]);
   });
 
   test(`${name}: of many at once no more go beyond than are in flight`, async () => {
     const callers = 16;
-    const got = await times(callers, (i) => served((n) => whole(at(i + n), "m", "pk_crowd")));
-    const all = got.reduce((sum, one) => sum + one, 0);
+    const servedCounts = await times(callers, (i) =>
+      served((n) => whole(at(i + n), "m", "pk_crowd")),
+    );
+    const all = servedCounts.reduce((sum, count) => sum + count, 0);
     assert.ok(all >= PAID && all < PAID + callers, `${all} of ${PAID}`);
     assert.is(await whole(at(0), "m", "pk_crowd"), false);
   });

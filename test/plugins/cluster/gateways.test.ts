@@ -24,20 +24,20 @@ const namesOf = (entries: readonly GatewayEntry[]) => entries.map(({ name }) => 
 test("gateways that share a store list each other, and one that stops leaves at once", async () => {
   const config = (name: string) => ({ gateway: { name }, store: { url } });
   const url = postgres.emptyUrl();
-  const [one, other] = await Promise.all([
+  const [local, other] = await Promise.all([
     startGateway({ config: config("one") }),
     startGateway({ config: config("other") }),
   ]);
   try {
-    for (const gateway of [one, other])
+    for (const gateway of [local, other])
       await untilRight(
         () => list(gateway).then(namesOf),
         (names) => names.join() === "one,other",
       );
-    const [own, another] = await list(one);
+    const [own, another] = await list(local);
     assert.ok(own?.isThis);
     assert.is(own?.name, "one", "the one that responds comes first");
-    assert.is(own?.url, one.url);
+    assert.is(own?.url, local.url);
     assert.is(own?.pid, process.pid);
     assert.is(own?.workers, 1);
     assert.is(own?.version, "0.0.0-test");
@@ -45,24 +45,24 @@ test("gateways that share a store list each other, and one that stops leaves at 
     assert.is(another?.url, other.url);
     assert.ok(Date.parse(another?.seenAt ?? "") >= Date.parse(another?.startedAt ?? ""));
     assert.type(another?.ageMs, "number");
-    const { code, stdout } = await porticoHere(one.home, ["gateways"]);
+    const { code, stdout } = await porticoHere(local.home, ["gateways"]);
     assert.is(code, 0);
-    assert.match(stdout, one.url);
+    assert.match(stdout, local.url);
     assert.match(stdout, other.url);
   } finally {
     await other.stop();
   }
-  assert.equal(namesOf(await list(one)), ["one"]);
-  await one.stop();
+  assert.equal(namesOf(await list(local)), ["one"]);
+  await local.stop();
 });
 
 test("the workers of a gateway have one entry, which goes with them", async () => {
   const store = { url: postgres.emptyUrl() };
-  const one = await startGateway({ config: { gateway: { name: "one" }, store } });
+  const gateway = await startGateway({ config: { gateway: { name: "one" }, store } });
   const other = await spawnGateway({ config: { gateway: { name: "other", workers: 2 }, store } });
-  const names = () => list(one).then(namesOf);
+  const names = () => list(gateway).then(namesOf);
   await untilRight(names, (all) => all.join() === "one,other");
-  const entry = (await list(one)).find(({ name }) => name === "other");
+  const entry = (await list(gateway)).find(({ name }) => name === "other");
   assert.is(entry?.workers, 2);
   assert.is(entry?.pid, other.child.pid);
   assert.is(entry?.url, other.url);
@@ -73,18 +73,18 @@ test("the workers of a gateway have one entry, which goes with them", async () =
   }
   await other.stop();
   assert.equal(await names(), ["one"]);
-  await one.stop();
+  await gateway.stop();
 });
 
 test("a gateway that was killed leaves the list 15 seconds after its last sign of life", async () => {
   const url = postgres.emptyUrl();
   const schema = /search_path%3D(\w+)/.exec(url)?.[1];
-  const one = await startGateway({ config: { gateway: { name: "one" }, store: { url } } });
+  const gateway = await startGateway({ config: { gateway: { name: "one" }, store: { url } } });
   const other = await spawnGateway({ config: { gateway: { name: "other" }, store: { url } } });
-  const names = () => list(one).then(namesOf);
+  const names = () => list(gateway).then(namesOf);
   await untilRight(names, (all) => all.join() === "one,other");
   await other.kill("SIGKILL");
-  const { id } = (await list(one)).find(({ name }) => name === "other") as GatewayEntry;
+  const { id } = (await list(gateway)).find(({ name }) => name === "other") as GatewayEntry;
   const where = `WHERE namespace = 'gateways' AND key = '${id}'`;
   const lifetime = `SELECT expires_at - (value::json->>'seenAt')::bigint FROM ${schema}.kv ${where}`;
   // The entry was made a moment before it was written.
@@ -92,7 +92,7 @@ test("a gateway that was killed leaves the list 15 seconds after its last sign o
   // As it is when that time is over, for which the test does not wait.
   postgres.sql(`UPDATE ${schema}.kv SET expires_at = expires_at - 16000 ${where}`);
   assert.equal(await names(), ["one"]);
-  await one.stop();
+  await gateway.stop();
 });
 
 test("on a file, a gateway lists itself alone", async () => {

@@ -58,8 +58,10 @@ test.before(async () => {
   });
   postgres = await startPostgres();
   const shared = { ...config(), store: { url: postgres.emptyUrl() } };
-  const one = config();
-  const start = spawnGateway({ config: { ...one, gateway: { ...one.gateway, workers: 4 } } });
+  const configuration = config();
+  const start = spawnGateway({
+    config: { ...configuration, gateway: { ...configuration.gateway, workers: 4 } },
+  });
   pair = [await startGateway({ config: shared }), await startGateway({ config: shared })];
   four = await start;
 });
@@ -148,8 +150,8 @@ test("failed logins at one are soon counted by all", async () => {
 });
 
 test("the feed shows the events of other gateways", async () => {
-  const [one, other] = pair as [InProcessGateway, InProcessGateway];
-  const feed = watch(one, "GET", "/events?name=message:received");
+  const [gateway, other] = pair as [InProcessGateway, InProcessGateway];
+  const feed = watch(gateway, "GET", "/events?name=message:received");
   await feed.opened;
   await untilRight(
     async () => {

@@ -9,23 +9,23 @@ import { chat, watch } from "./scene.ts";
 
 const test = suite("reloads of the cluster");
 let postgres: TestPostgres;
-let one: InProcessGateway;
+let local: InProcessGateway;
 let other: InProcessGateway;
 
 test.before(async () => {
   postgres = await startPostgres();
   const url = postgres.emptyUrl();
   const config = (name: string) => ({ gateway: { name }, store: { url } });
-  one = await startGateway({ config: config("one") });
+  local = await startGateway({ config: config("one") });
   other = await startGateway({ config: config("other") });
-  for (const gateway of [one, other])
+  for (const gateway of [local, other])
     await untilRight(
       () => list(gateway).then(namesOf),
       (names) => names.join() === "one,other",
     );
 });
 test.after(async () => {
-  await one?.stop();
+  await local?.stop();
   await other?.stop();
   await postgres?.stop();
 });
@@ -43,20 +43,20 @@ for (const plugin of ["cluster", "store"]) {
   test(`a gateway keeps its entry and its id while ${plugin} is reloaded`, async () => {
     const ids = idsOf(await list(other));
     for (let i = 0; i < 5; i++) {
-      await one.json("POST", `/kernel/plugins/${plugin}/reload`);
+      await local.json("POST", `/kernel/plugins/${plugin}/reload`);
       for (let look = 0; look < 5; look++) {
         assert.equal(idsOf(await list(other)), ids);
-        assert.equal(idsOf(await list(one)), ids);
+        assert.equal(idsOf(await list(local)), ids);
       }
     }
   });
 
   test(`a client that follows the events of both goes on while ${plugin} is reloaded`, async () => {
-    const feed = watch(one, "GET", "/events?name=message:received");
+    const feed = watch(local, "GET", "/events?name=message:received");
     await feed.opened;
     for (const [text, reload] of Object.entries({
       "before the reload": async () => {},
-      "after a reload here": () => one.json("POST", `/kernel/plugins/${plugin}/reload`),
+      "after a reload here": () => local.json("POST", `/kernel/plugins/${plugin}/reload`),
       "after a reload there": () => other.json("POST", `/kernel/plugins/${plugin}/reload`),
     })) {
       await reload();
@@ -73,11 +73,11 @@ for (const plugin of ["cluster", "store"]) {
 }
 
 test("another name is on the list at once, and clients that follow events do not notice", async () => {
-  const [own] = await list(one);
-  const feed = watch(one, "GET", "/events?name=message:received");
+  const [own] = await list(local);
+  const feed = watch(local, "GET", "/events?name=message:received");
   await feed.opened;
-  await one.gateway.config.change([{ path: ["gateway", "name"], value: "renamed" }]);
-  assert.equal(namesOf(await list(one)), ["other", "renamed"]);
+  await local.gateway.config.change([{ path: ["gateway", "name"], value: "renamed" }]);
+  assert.equal(namesOf(await list(local)), ["other", "renamed"]);
   await untilRight(
     () => list(other).then(idsOf),
     (entries) => entries.includes(`renamed ${own?.id}`),
