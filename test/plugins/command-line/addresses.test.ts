@@ -69,9 +69,9 @@ test("PORTICO_TOKEN belongs to the gateway that --url names, not to the home's",
     const env = { ...process.env, PORTICO_TOKEN: "another-gateway's" };
     const own = await porticoHere(gateway.home, ["hooks", "list"], env);
     assert.is(own.code, 0, own.stderr);
-    const named = await porticoHere(gateway.home, ["hooks", "list", "--url", gateway.url], env);
-    assert.is(named.code, 1);
-    assert.match(named.stderr, "--token");
+    const result = await porticoHere(gateway.home, ["hooks", "list", "--url", gateway.url], env);
+    assert.is(result.code, 1);
+    assert.match(result.stderr, "--token");
     const token = ["--token", gateway.token];
     const both = await porticoHere(
       gateway.home,

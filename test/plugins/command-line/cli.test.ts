@@ -96,7 +96,7 @@ test("options may stand before the command and between its words, and take their
     "the value of an option is no command",
   );
   assert.match((await porticoHere(home, ["hooks", "--help", "list"])).stdout, "portico hooks list");
-  for (const [words, said] of [
+  for (const [words, message] of [
     [["hooks", "--frob", "list"], "portico hooks has no option --frob"],
     [["--frob", "hooks", "list"], 'no command "portico --frob"'],
     [["browser", "--json"], "portico browser needs a command"],
@@ -104,7 +104,7 @@ test("options may stand before the command and between its words, and take their
   ] as const) {
     const { code, stdout, stderr } = await porticoHere(home, [...words]);
     assert.equal([code, stdout], [2, ""], words.join(" "));
-    assert.match(stderr, said);
+    assert.match(stderr, message);
   }
 });
 
@@ -214,15 +214,15 @@ test("config set is active when the command ends", async () => {
 });
 
 test("plugins new writes a provider that is there without a restart, and a test that runs", async () => {
-  const made = await portico(home, ["plugins", "new", "shouter", "--kind", "provider"]);
-  assert.is(made.code, 0, made.stderr);
-  assert.match(made.stdout, /\(active\)/);
+  const result = await portico(home, ["plugins", "new", "shouter", "--kind", "provider"]);
+  assert.is(result.code, 0, result.stderr);
+  assert.match(result.stdout, /\(active\)/);
   const body = { model: "shouter/m", messages: [{ role: "user", content: "hello" }] };
-  const said = await until("the provider", async () => {
+  const response = await until("the provider", async () => {
     const response = await gateway.request("POST", "/v1/chat/completions", body);
     return response.status !== 404 && ((await response.json()) as any);
   });
-  assert.is(said.choices[0].message.content, "You said: hello");
+  assert.is(response.choices[0].message.content, "You said: hello");
   const streamed = await gateway.request("POST", "/v1/chat/completions", { ...body, stream: true });
   assert.match(await streamed.text(), /"You"[\s\S]*" said:"[\s\S]*" hello"[\s\S]*\[DONE\]/);
   const dir = join(home, "plugins", "shouter");

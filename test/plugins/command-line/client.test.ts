@@ -9,13 +9,13 @@ import { createClient } from "../../../plugins/command-line/client.ts";
 
 const test = suite("client of the command line");
 let server: Server;
-let answer: () => void = () => {};
+let respond: () => void = () => {};
 let url = "";
 test.before(async () => {
   server = createServer((_req, res) => {
     res.setHeader("content-type", "application/json");
     res.setHeader("x-request-id", "1");
-    answer = () => res.end('{"late":true}');
+    respond = () => res.end('{"late":true}');
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -28,23 +28,25 @@ test.after(() => {
 const client = () => createClient({ url, signal: new AbortController().signal });
 
 test("a long turn may take its time: its socket has no time-out", async () => {
-  const seen = new Promise<void>((resolve) => server.once("request", () => resolve()));
+  const requestArrival = new Promise<void>((resolve) => server.once("request", () => resolve()));
   const pending = client().request("POST", "/slow");
-  await seen;
+  await requestArrival;
   // What Node's shared agent would do to the socket after 5 s without a byte.
   const [handle] = (process as unknown as { _getActiveHandles(): unknown[] })
     ._getActiveHandles()
-    .filter((one) => (one as { remotePort?: number }).remotePort === Number(new URL(url).port)) as {
+    .filter(
+      (socket) => (socket as { remotePort?: number }).remotePort === Number(new URL(url).port),
+    ) as {
     timeout?: number;
   }[];
   assert.ok(handle, "the client's socket");
   assert.not.ok(handle.timeout);
-  answer();
+  respond();
   assert.equal(await pending, { late: true });
 });
 
 test("a token beyond ASCII goes out as UTF-8", async () => {
-  const seen = new Promise<string | undefined>((resolve) =>
+  const authorization = new Promise<string | undefined>((resolve) =>
     server.once("request", ({ headers }) => resolve(headers.authorization)),
   );
   const pending = createClient({
@@ -52,25 +54,25 @@ test("a token beyond ASCII goes out as UTF-8", async () => {
     token: "日本-clé",
     signal: new AbortController().signal,
   }).request("GET", "/");
-  assert.is(Buffer.from((await seen) ?? "", "latin1").toString(), "Bearer 日本-clé");
-  answer();
+  assert.is(Buffer.from((await authorization) ?? "", "latin1").toString(), "Bearer 日本-clé");
+  respond();
   await pending;
 });
 
 test("many requests at once bring no warning of Node's", async () => {
   const warnings: Error[] = [];
-  const heard = (warning: Error) => warnings.push(warning);
-  process.on("warning", heard);
+  const recordWarning = (warning: Error) => warnings.push(warning);
+  process.on("warning", recordWarning);
   const stop = new AbortController();
-  const one = createClient({ url, signal: stop.signal });
+  const stoppableClient = createClient({ url, signal: stop.signal });
   const pending = Array.from({ length: 12 }, () =>
-    one.request("GET", "/never").catch(() => "stopped"),
+    stoppableClient.request("GET", "/never").catch(() => "stopped"),
   );
   const names = await new Promise<string[]>((resolve) =>
     // a warning is told in the next tick
     setImmediate(() => resolve(warnings.map(({ name }) => name))),
   );
-  process.off("warning", heard);
+  process.off("warning", recordWarning);
   stop.abort();
   assert.equal([names, await Promise.all(pending)], [[], pending.map(() => "stopped")]);
 });
@@ -102,14 +104,14 @@ function nextPath(): Promise<string | undefined> {
 }
 
 test("the address that start prints, with its /v1, is the gateway's", async () => {
-  for (const given of [`${url}/v1`, `${url}/v1/`, `${url}/`]) {
-    const seen = nextPath();
-    const pending = createClient({ url: given, signal: new AbortController().signal }).request(
+  for (const address of [`${url}/v1`, `${url}/v1/`, `${url}/`]) {
+    const requestedPath = nextPath();
+    const pending = createClient({ url: address, signal: new AbortController().signal }).request(
       "GET",
       "/kernel/status",
     );
-    assert.is(await seen, "/kernel/status", given);
-    answer();
+    assert.is(await requestedPath, "/kernel/status", address);
+    respond();
     await pending;
   }
 });

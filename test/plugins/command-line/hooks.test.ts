@@ -19,11 +19,11 @@ test.before(async (context) => {
 test.after((context) => context.gateway.stop());
 
 const say = async (gateway: InProcessGateway, content: string): Promise<string> => {
-  const answer = await gateway.json("POST", "/v1/chat/completions", {
+  const response = await gateway.json("POST", "/v1/chat/completions", {
     model: "echo",
     messages: [{ role: "user", content }],
   });
-  return answer.choices[0].message.content;
+  return response.choices[0].message.content;
 };
 
 const active = (gateway: InProcessGateway, name: string) =>
@@ -31,17 +31,17 @@ const active = (gateway: InProcessGateway, name: string) =>
     () =>
       gateway
         .json("GET", "/kernel/hooks")
-        .then(({ hooks }) => hooks.find((one: { name: string }) => one.name === name)),
-    (one) => one?.state === "active",
+        .then(({ hooks }) => hooks.find((hook: { name: string }) => hook.name === name)),
+    (hook) => hook?.state === "active",
   );
 
 test("new, active at once; edit, break, repair, shadow, remove: seen in the responses and in info", async ({
   gateway,
   run,
 }) => {
-  const made = await run("hooks", "new", "hello", "--event", "message:received");
-  assert.is(made.code, 0, made.stderr);
-  assert.match(made.stdout, /hooks\/hello\/handler\.ts \(active\)/);
+  const created = await run("hooks", "new", "hello", "--event", "message:received");
+  assert.is(created.code, 0, created.stderr);
+  assert.match(created.stdout, /hooks\/hello\/handler\.ts \(active\)/);
   assert.is(await say(gateway, "hi"), "hi");
   assert.match(
     (await run("hooks", "logs", "hello")).stdout,
@@ -95,9 +95,9 @@ test("new, active at once; edit, break, repair, shadow, remove: seen in the resp
     () => say(gateway, "hi"),
     (text) => text === "hi",
   );
-  const gone = await run("hooks", "info", "hello");
-  assert.is(gone.code, 1);
-  assert.match(gone.stderr, /There is no hook hello/);
+  const removed = await run("hooks", "info", "hello");
+  assert.is(removed.code, 1);
+  assert.match(removed.stderr, /There is no hook hello/);
 });
 
 test("a hook that blocks answers 403 blocked_by_hook; one that loops harms nobody", async ({
@@ -212,9 +212,9 @@ test("disable and enable are kept in the configuration", async ({ gateway, run }
 
 test("new does not say that a hook runs which waits for its approval", async ({ gateway, run }) => {
   await run("config", "set", "hooks.trust", "approved");
-  const made = await run("hooks", "new", "waits", "--event", "message:received", "--workspace");
+  const created = await run("hooks", "new", "waits", "--event", "message:received", "--workspace");
   assert.match(
-    made.stdout,
+    created.stdout,
     /\(unapproved\)\.\nThe hook does not run: its content is not approved: .*portico hooks approve waits/,
   );
   rmSync(join(gateway.home, "workspace/hooks/waits"), { recursive: true });
@@ -237,13 +237,13 @@ test("new says what is wrong with what it was given", async ({ run }) => {
 
 test("events shows every declared event, one of them, or a table", async ({ run }) => {
   const { events } = JSON.parse((await run("hooks", "events", "--json")).stdout);
-  const received = events.find((one: { name: string }) => one.name === "message:received");
+  const received = events.find((event: { name: string }) => event.name === "message:received");
   assert.equal(received.changes, ["content"]);
   assert.equal(received.effects, ["reply", "block"]);
   assert.equal(received.fields, Object.keys(received.sample));
-  const one = await run("hooks", "events", "agent:bootstrap");
+  const result = await run("hooks", "events", "agent:bootstrap");
   assert.match(
-    one.stdout,
+    result.stdout,
     /^agent:bootstrap \(change\)\n {2}A turn begins.*\n {2}Fields .*\n {2}May change {2}bootstrapFiles, /,
   );
   assert.match(
@@ -282,7 +282,7 @@ test("a hook whose root is a link, or an unreachable gateway, is reported as tha
   gateway,
   run,
 }) => {
-  const asked = await run(
+  const result = await run(
     "hooks",
     "new",
     "later",
@@ -291,7 +291,7 @@ test("a hook whose root is a link, or an unreachable gateway, is reported as tha
     "--token",
     "wrong",
   );
-  assert.match(asked.stdout, /The gateway that runs from this home activates the hook at once/);
+  assert.match(result.stdout, /The gateway that runs from this home activates the hook at once/);
   await untilRight(
     () => run("hooks", "info", "later"),
     ({ stdout }) => /State +active/.test(stdout),
@@ -305,7 +305,7 @@ test("a hook whose root is a link, or an unreachable gateway, is reported as tha
 test("a hook can be made and checked without a gateway", async () => {
   const home = temporaryDir("portico-cli-hooks-");
   const run = (...argv: string[]) => porticoHere(home, [...argv, "--url", "http://127.0.0.1:9"]);
-  const made = await run(
+  const created = await run(
     "hooks",
     "new",
     "alone",
@@ -314,8 +314,8 @@ test("a hook can be made and checked without a gateway", async () => {
     "--event",
     "command:new",
   );
-  assert.is(made.code, 0, made.stderr);
-  assert.match(made.stdout, /runs as soon as you start a gateway/);
+  assert.is(created.code, 0, created.stderr);
+  assert.match(created.stdout, /runs as soon as you start a gateway/);
   assert.ok(existsSync(join(home, "hooks/tsconfig.json")));
   assert.is((await run("hooks", "check")).code, 0);
   assert.is((await run("hooks", "check", "alone")).code, 0);

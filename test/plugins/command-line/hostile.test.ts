@@ -102,11 +102,11 @@ test("logs of a level are chosen before they are counted", async ({ gateway }) =
     "3",
     "--json",
   ]);
-  const found = stdout
+  const entries = stdout
     .trim()
     .split("\n")
     .map((line) => (JSON.parse(line) as { msg: string }).msg);
-  assert.equal(found, ["trouble 1", "trouble 2", "trouble 3"]);
+  assert.equal(entries, ["trouble 1", "trouble 2", "trouble 3"]);
 });
 
 test("what commands say of what goes on is so: a new hook, a poll, unknown prices, options", async ({
@@ -117,16 +117,16 @@ test("what commands say of what goes on is so: a new hook, a poll, unknown price
     assert.is(code, 0, `${words.join(" ")}: ${stderr}`);
     return stdout;
   };
-  const made = await run("hooks", "new", "fresh", "--event", "gateway:startup");
-  assert.not.match(made, /will run|next start|when the gateway/i);
+  const output = await run("hooks", "new", "fresh", "--event", "gateway:startup");
+  assert.not.match(output, /will run|next start|when the gateway/i);
   gateway.write("workspace/watched.txt", "one");
   await run("polls", "add", "p", "--path", "watched.txt", "--every", "1h", "--text", "x");
   await run("polls", "run", "p");
   const plugin = (body: string) =>
     `import { definePlugin } from "portico";\nexport default definePlugin({ name: "costly", setup(ctx) {\n  ${body}\n} });\n`;
   const usage = "usage: { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 }";
-  const said = `{ id: "x", object: "chat.completion", created: 1, model: "zz", choices: [{ index: 0, message: { role: "assistant", content: "ok" }, finish_reason: "stop" }], ${usage} }`;
-  const good = `ctx.add("provider", { name: "costly", builtinChannel: "costly", complete: async () => (${said}) });`;
+  const completion = `{ id: "x", object: "chat.completion", created: 1, model: "zz", choices: [{ index: 0, message: { role: "assistant", content: "ok" }, finish_reason: "stop" }], ${usage} }`;
+  const good = `ctx.add("provider", { name: "costly", builtinChannel: "costly", complete: async () => (${completion}) });`;
   gateway.write("plugins/costly/plugin.ts", plugin(good));
   await gateway.json("POST", "/kernel/plugins/rescan");
   await gateway.json("POST", "/v1/chat/completions", {
@@ -164,10 +164,10 @@ test("no help lists an option twice; the --url of a command mentions that of the
     return [words, ...(await Promise.all(below)).flat()];
   };
   const all = await walk([]);
-  for (const known of ["browser wait", "polls add", "polls edit", "hooks new"])
+  for (const command of ["browser wait", "polls add", "polls edit", "hooks new"])
     assert.ok(
-      all.some((words) => words.join(" ") === known),
-      known,
+      all.some((words) => words.join(" ") === command),
+      command,
     );
 });
 
@@ -229,7 +229,7 @@ test("signals that come together are one, and the stream that runs ends; a later
         model: "up/m",
         messages: [{ role: "user", content: "hi" }],
       });
-    const answer = ask(patient);
+    const response = ask(patient);
     void ask(hasty).catch(() => {});
     await until("both requests", () => held.length === 2);
     for (const gateway of [patient, hasty]) {
@@ -245,7 +245,7 @@ test("signals that come together are one, and the stream that runs ends; a later
     if (hasty.child.exitCode === null) await once(hasty.child, "exit");
     assert.is(hasty.child.exitCode, 143);
     for (const release of held) release();
-    assert.is((await answer).status, 200);
+    assert.is((await response).status, 200);
     if (patient.child.exitCode === null) await once(patient.child, "exit");
     assert.is(patient.child.exitCode, 0);
   } finally {

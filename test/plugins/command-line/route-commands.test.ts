@@ -109,7 +109,7 @@ test("what a route refuses, and what no option takes, fails the command", async 
   assert.is(asText.code, 0, asText.stderr);
   assert.throws(() => JSON.parse(asText.stdout), "a table");
   assert.ok(Array.isArray(JSON.parse((await ran("deliveries", "--json=true")).stdout).deliveries));
-  const made = await ran(
+  const result = await ran(
     "keys",
     "create",
     "ci",
@@ -121,8 +121,8 @@ test("what a route refuses, and what no option takes, fails the command", async 
     "10.0.0.0/8",
     "--json",
   );
-  assert.is(made.code, 0, made.stderr);
-  const { requestsPerMinute, models, allowedIps } = JSON.parse(made.stdout);
+  assert.is(result.code, 0, result.stderr);
+  const { requestsPerMinute, models, allowedIps } = JSON.parse(result.stdout);
   assert.equal([requestsPerMinute, models, allowedIps], [6, ["a", "b"], ["10.0.0.0/8"]]);
   const rotated = await ran("keys", "rotate", "ci", "--overlap", "0", "--json");
   assert.is(JSON.parse(rotated.stdout).previousUntil, undefined);
@@ -131,7 +131,7 @@ test("what a route refuses, and what no option takes, fails the command", async 
 });
 
 test("members that a command makes of several options are sent alone", async () => {
-  const sent: unknown[] = [];
+  const requests: unknown[] = [];
   const command = commandFor<object>(
     "POST /pets/:name/feed",
     { query: Type.Object({ times: Type.Number() }), body: Type.Object({}) },
@@ -148,7 +148,7 @@ test("members that a command makes of several options are sent alone", async () 
   const io = (options: object) => ({
     args: { pet: "a/b" },
     options,
-    gateway: { request: async (...request: unknown[]) => void sent.push(request) },
+    gateway: { request: async (...request: unknown[]) => void requests.push(request) },
     show() {},
   });
   await command.run!(io({ food: "hay", times: 3 }) as never);
@@ -165,7 +165,7 @@ test("members that a command makes of several options are sent alone", async () 
     },
   );
   await made.run!({ ...io({ kind: "cow" }), args: { name: "Eve" } } as never);
-  assert.equal(sent, [
+  assert.equal(requests, [
     ["POST", "/pets/a%2Fb/feed", { food: "hay" }, { query: { times: 30 } }],
     ["POST", "/pets/a%2Fb/feed", {}, { query: { times: 2 } }],
     ["POST", "/pets", { pet: "Eve, a cow" }, { query: {} }],
@@ -173,12 +173,12 @@ test("members that a command makes of several options are sent alone", async () 
 });
 
 test("constants, arguments and options set members of the path, the query and the body", async () => {
-  const sent: unknown[] = [];
+  const requests: unknown[] = [];
   const run = (command: Command, args: object, options: object = {}) =>
     command.run!({
       args,
       options,
-      gateway: { request: async (...request: unknown[]) => void sent.push(request) },
+      gateway: { request: async (...request: unknown[]) => void requests.push(request) },
       show() {},
     } as never);
   const Size = Type.Union([Type.Literal("small"), Type.Literal("large")], { description: "Size" });
@@ -225,7 +225,7 @@ test("constants, arguments and options set members of the path, the query and th
   await run(draw, { id: "a/b", width: "3", rest: ["top", "left"] }, { large: true });
   await run(draw, { id: "c", width: "4", colour: "red" }, { size: "small", large: false });
   await run(list, { of: "Ada" }, { page: 2 });
-  assert.equal(sent, [
+  assert.equal(requests, [
     [
       "POST",
       "/drawings/circle/a%2Fb",
