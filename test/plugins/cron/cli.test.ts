@@ -26,11 +26,11 @@ test("portico cron", async () => {
     const job = JSON.parse(added.stdout);
     assert.equal(job.schedule, { kind: "cron", expr: "0 8 * * 1-5", tz: "Europe/Berlin" });
     assert.is(job.timeoutMs, 300_000);
-    const shown = await cli("cron", "show", "report");
-    assert.match(shown.stdout, "Europe/Berlin");
+    const details = await cli("cron", "show", "report");
+    assert.match(details.stdout, "Europe/Berlin");
     assert.ok(
-      (shown.stdout.match(/ 08:00 Europe\/Berlin, in \d+ /g) ?? []).length >= 5,
-      shown.stdout,
+      (details.stdout.match(/ 08:00 Europe\/Berlin, in \d+ /g) ?? []).length >= 5,
+      details.stdout,
     );
     const edited = await cli(
       "cron",
@@ -95,9 +95,9 @@ test("portico cron", async () => {
     assert.match(run.stdout, "turn_cron_");
     assert.match((await cli("cron", "runs", "report")).stdout, "manual");
     await gateway.json("DELETE", "/cron/jobs/report");
-    const gone = await cli("cron", "rm", "report");
-    assert.is(gone.code, 1);
-    assert.match(gone.stderr, "no cron job");
+    const removed = await cli("cron", "rm", "report");
+    assert.is(removed.code, 1);
+    assert.match(removed.stderr, "no cron job");
     const nothing = await cli("cron", "add", "x");
     assert.is(nothing.code, 1);
     assert.match(nothing.stderr, "--cron EXPR, --every TIME or --at DATE");

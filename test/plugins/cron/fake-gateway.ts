@@ -61,12 +61,12 @@ export function makeCron(
     /** What fired, oldest first: ISO slots by job name. */
     async fired(name: string, status?: string): Promise<string[]> {
       const { runs } = await operations.runs(name, 1000);
-      const wanted = runs.filter((run) =>
+      const matching = runs.filter((run) =>
         status === undefined
           ? !["missed", "skipped"].includes(run["status"] as string)
           : run["status"] === status,
       );
-      return wanted.map((run) => run["scheduledAt"] as string).reverse();
+      return matching.map((run) => run["scheduledAt"] as string).reverse();
     },
     /** Ends a turn as the agent's worker would. */
     async finishTurn(outcome: "done" | "dead") {

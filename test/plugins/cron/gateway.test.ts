@@ -24,10 +24,10 @@ export default definePlugin({ name: "probe", setup(ctx) {
     return tool.handler(await call.json(), { signal: call.signal, log: ctx.log, sessionKey: "main", principal: "owner" });
   });
 } });`;
-const heardFile = join(temporaryDir("portico-heard-"), "heard");
+const eventsFile = join(temporaryDir("portico-heard-"), "heard");
 const settings = (text: string) => ({
   agents: { defaults: { model: "echo" } },
-  hooks: { entries: { report: { file: heardFile } } },
+  hooks: { entries: { report: { file: eventsFile } } },
   ...configured(text),
 });
 const configured = (text: string) => ({
@@ -52,8 +52,8 @@ const call = async (
   path: string,
   body?: unknown,
 ): Promise<{ status: number; body: any }> => {
-  const answer = await gateway.request(method, path, body);
-  return { status: answer.status, body: await answer.json() };
+  const response = await gateway.request(method, path, body);
+  return { status: response.status, body: await response.json() };
 };
 
 test("an interval starts turns, and the history lists them", async () => {
@@ -134,16 +134,16 @@ test("hooks hear of every run, and a hook payload reaches them directly", async 
     "the run's end",
     async () => (await gateway.json("GET", "/cron/jobs/daily/runs")).runs[0].status === "ok",
   );
-  const heard = await until("both events", () => {
-    const lines = readFileSync(heardFile, "utf8")
+  const events = await until("both events", () => {
+    const lines = readFileSync(eventsFile, "utf8")
       .trim()
       .split("\n")
       .map((line): [string, any] => JSON.parse(line));
     const mine = lines.filter(([, context]) => context.name === "daily");
     return mine.length >= 2 ? mine : undefined;
   });
-  assert.equal(heard.map(([name]) => name).sort(), ["cron:fired", "report:daily"]);
-  assert.is(heard.find(([name]) => name === "report:daily")![1].pages, 3);
+  assert.equal(events.map(([name]) => name).sort(), ["cron:fired", "report:daily"]);
+  assert.is(events.find(([name]) => name === "report:daily")![1].pages, 3);
 });
 
 test("the configuration's jobs follow it", async () => {
@@ -310,34 +310,34 @@ test("where a result is posted: its secrets are masked, come back as what they w
   });
   const source = { kind: "http", url: "https://example.com/" };
   const spec = { schedule: "every 1d", every: "1d", status: "disabled", payload };
-  for (const [root, given] of [
+  for (const [root, definition] of [
     ["/cron/jobs", { ...spec, every: undefined }],
     ["/polls", { ...spec, schedule: undefined, source }],
   ] as const) {
-    const made = await gateway.json("POST", root, given);
-    const shown = JSON.stringify([made, await gateway.json("GET", root)]);
+    const created = await gateway.json("POST", root, definition);
+    const responses = JSON.stringify([created, await gateway.json("GET", root)]);
     for (const secret of ["s3cret", delivery.secret, "a-k3y-of-the-target"])
-      assert.not.match(shown, secret, root);
-    assert.equal(made.payload.delivery.headers, { "X-Api-Key": "********", "X-Kind": "report" });
-    await gateway.json("PATCH", `${root}/${made.id}`, {
-      payload: { ...made.payload, message: "say more" },
+      assert.not.match(responses, secret, root);
+    assert.equal(created.payload.delivery.headers, { "X-Api-Key": "********", "X-Kind": "report" });
+    await gateway.json("PATCH", `${root}/${created.id}`, {
+      payload: { ...created.payload, message: "say more" },
     });
     const kind = root === "/polls" ? "poll" : "cron";
-    const { body } = (await store.schedules.get(kind, made.id))!;
-    const { message, delivery: kept } = (body as { payload: typeof payload }).payload;
+    const { body } = (await store.schedules.get(kind, created.id))!;
+    const { message, delivery: stored } = (body as { payload: typeof payload }).payload;
     // The secrets that the masks stand for are kept encrypted: the suite of deliveries tells that they are the same.
-    assert.equal([message, kept.url], ["say more", delivery.url], root);
-    assert.not.match(JSON.stringify(kept), /a-k3y|whsec_|\*{8}/, root);
+    assert.equal([message, stored.url], ["say more", delivery.url], root);
+    assert.not.match(JSON.stringify(stored), /a-k3y|whsec_|\*{8}/, root);
     for (const [url, status] of [
       ["http://169.254.169.254/", 403],
       ["https://hooks.example.com/?token=********", 400],
     ] as const) {
-      const refused = await gateway.request("PATCH", `${root}/${made.id}`, {
+      const refused = await gateway.request("PATCH", `${root}/${created.id}`, {
         payload: { ...payload, delivery: { ...delivery, url } },
       });
       assert.is(refused.status, status, `${root} ${url}`);
     }
-    await gateway.json("DELETE", `${root}/${made.id}`);
+    await gateway.json("DELETE", `${root}/${created.id}`);
   }
   await store.close();
 });

@@ -171,18 +171,18 @@ test("a hook payload reaches handlers of an event of its own; a failing one fail
     "api",
     "owner",
   );
-  const seen: unknown[] = [];
+  const payloads: unknown[] = [];
   const undo = cron.bus.on(
     "report:daily" as never,
-    (event: { context: unknown }) => void seen.push(event.context),
+    (event: { context: unknown }) => void payloads.push(event.context),
   );
   await cron.operations.run("a");
   await until(
     "the run's end",
     async () => (await cron.operations.runs("a")).runs[0]!["status"] === "ok",
   );
-  assert.is((seen[0] as { depth: number }).depth, 3);
-  assert.is((seen[0] as { name: string }).name, "a");
+  assert.is((payloads[0] as { depth: number }).depth, 3);
+  assert.is((payloads[0] as { name: string }).name, "a");
   await undo();
   cron.jump(cron.now() + 1_000);
   cron.bus.on("report:daily" as never, () => {
