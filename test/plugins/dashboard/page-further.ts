@@ -240,8 +240,8 @@ testSignedIn("the configuration is a form, which shows no secret", async (visito
   await dialog.getByText("gateway.port takes effect at the next start.").waitFor();
   await dialog.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("button", { name: "Discard" }).click();
-  const shown = await gateway.request("GET", "/kernel/config");
-  assert.not.match(await shown.text(), gateway.token);
+  const response = await gateway.request("GET", "/kernel/config");
+  assert.not.match(await response.text(), gateway.token);
 });
 
 testSignedIn(

@@ -93,10 +93,10 @@ testSignedIn(
 testSignedIn("one busy day is drawn by the hour", async (visitor) => {
   const { page } = visitor;
   const sums = { errors: 0, totalTokens: 10, costUsd: 0, unpriced: 0 };
-  const asked: string[] = [];
+  const requests: string[] = [];
   await page.route("**/usage?*", (route) => {
     const query = new URL(route.request().url()).searchParams;
-    asked.push(String(query));
+    requests.push(String(query));
     const by = query.get("by") ?? "";
     const day = { from: "2026-10-02T10:00:00.000Z", to: "2026-11-01T10:00:00.000Z" };
     const hour = { from: "2026-10-20T00:00:00.000Z", to: "2026-10-20T23:59:59.999Z" };
@@ -109,6 +109,6 @@ testSignedIn("one busy day is drawn by the hour", async (visitor) => {
   await page.getByRole("heading", { name: "Requests by hour" }).waitFor();
   await page.getByText("Models were used only on 2026-10-20").waitFor();
   await page.locator(".usage-chart canvas").waitFor();
-  assert.ok(asked.some((query) => /^from=2026-10-20&to=2026-10-20&by=hour$/.test(query)));
+  assert.ok(requests.some((query) => /^from=2026-10-20&to=2026-10-20&by=hour$/.test(query)));
   await picture(page, "usage-busy-day");
 });

@@ -132,9 +132,9 @@ testSignedIn("chat: a streamed answer, with the keyboard alone", async (visitor)
   await page.getByLabel("Message").focus();
   await page.keyboard.type(`one two ${EVIL}`);
   await page.keyboard.press("Enter");
-  const answer = page.locator(".message.assistant");
-  await answer.getByText(`one two ${EVIL}`).waitFor();
-  await answer.getByText(/^echo · echo · \d+ ms/).waitFor();
+  const reply = page.locator(".message.assistant");
+  await reply.getByText(`one two ${EVIL}`).waitFor();
+  await reply.getByText(/^echo · echo · \d+ ms/).waitFor();
   assert.is(await isHacked(visitor), undefined);
   await page.getByLabel("Model").selectOption("away/gone");
   await page.getByLabel("Message").fill("anybody?");
@@ -190,7 +190,7 @@ for (const key of ["the mouse", "the space bar"])
       const pressed = entry.locator("summary");
       const response = page.locator("details").filter({ hasText: "chat:response" });
       await response.first().waitFor();
-      const shown = await response.count();
+      const count = await response.count();
 
       if (key === "the mouse") {
         await pressed.hover();
@@ -208,7 +208,7 @@ for (const key of ["the mouse", "the space bar"])
       else await page.keyboard.up("Space");
 
       await entry.getByText(`before ${key}`).waitFor();
-      await until("the new events are shown", async () => (await response.count()) > shown);
+      await until("the new events are shown", async () => (await response.count()) > count);
     },
   );
 
@@ -263,7 +263,7 @@ test("many tabs share one feed, and whichever closes, the others go on", async (
     await page.getByText("live", { exact: true }).waitFor();
     tabs.push(page);
   }
-  const seen = async (left: typeof tabs) => {
+  const untilAllShow = async (left: typeof tabs) => {
     await gateway.json("POST", "/v1/chat/completions", {
       model: "echo",
       messages: [{ role: "user", content: "all" }],
@@ -271,7 +271,7 @@ test("many tabs share one feed, and whichever closes, the others go on", async (
     for (const tab of left)
       await tab.locator("details").filter({ hasText: "message:received" }).first().waitFor();
   };
-  await seen(tabs.slice(1));
+  await untilAllShow(tabs.slice(1));
   for (const tab of tabs.slice(0, 5)) await tab.close();
   const [next, last] = tabs.slice(5) as [Page, Page];
   await last.reload();

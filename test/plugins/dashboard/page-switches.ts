@@ -118,8 +118,8 @@ testSignedIn(
       { section: "Polls", name: "plant prices", path: `/polls/${poll.id}` },
     ]) {
       const status = async () => (await gateway.json("GET", path)).status;
-      const becomes = (wanted: string) =>
-        until(`${name} to be ${wanted}`, async () => (await status()) === wanted);
+      const becomes = (expected: string) =>
+        until(`${name} to be ${expected}`, async () => (await status()) === expected);
       const press = async (label: string) => {
         await page.getByRole("button", { name: `${label}: ${name}` }).click();
         await undoButton(page).waitFor();

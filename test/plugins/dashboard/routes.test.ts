@@ -25,20 +25,20 @@ test("the page and its files: public, without data, under a strict policy, known
       ([, path]) => path as string,
     );
     assert.ok(files.length >= 3);
-    const seen = new Set<string>();
+    const checked = new Set<string>();
     for (const file of files) {
-      if (seen.has(file)) continue;
-      seen.add(file);
-      const answer = await gateway.request("GET", file, undefined, { token: null });
-      assert.is(answer.status, 200, file);
-      const text = await answer.text();
+      if (checked.has(file)) continue;
+      checked.add(file);
+      const response = await gateway.request("GET", file, undefined, { token: null });
+      assert.is(response.status, 200, file);
+      const text = await response.text();
       assert.not.match(
         text,
         /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(/,
         file,
       );
       assert.not.match(text, /https?:\/\/(?!www\.w3\.org|…)/, `${file} names no other server`);
-      const etag = answer.headers.get("etag") as string;
+      const etag = response.headers.get("etag") as string;
       const again = await gateway.request("GET", file, undefined, {
         headers: { "if-none-match": `"x", ${etag}` },
       });
@@ -47,7 +47,7 @@ test("the page and its files: public, without data, under a strict policy, known
       for (const [, next] of text.matchAll(/^(?:import|export) [^;]*?from "([^"]+)"/gm))
         files.push(new URL(next as string, `http://x${file}`).pathname);
     }
-    assert.ok(seen.size > 12, `${seen.size} files`);
+    assert.ok(checked.size > 12, `${checked.size} files`);
   } finally {
     await gateway.stop();
   }
@@ -68,10 +68,14 @@ test("all files together, the libraries too, are below 150 kB compressed", async
     let total = 0;
     for (const file of files) {
       // As browsers ask a gateway on this machine or behind TLS.
-      const answer = await requestFile(gateway, file, "gzip, deflate, br");
+      const response = await requestFile(gateway, file, "gzip, deflate, br");
       const encoding = /\.png$/.test(file) ? null : "br";
-      assert.equal([answer.status, answer.headers.get("content-encoding")], [200, encoding], file);
-      total += Number(answer.headers.get("content-length"));
+      assert.equal(
+        [response.status, response.headers.get("content-encoding")],
+        [200, encoding],
+        file,
+      );
+      total += Number(response.headers.get("content-length"));
     }
     assert.ok(total > 50_000 && total < 150_000, `${total} bytes`);
     for (const [accepted, encoding] of [
@@ -79,9 +83,9 @@ test("all files together, the libraries too, are below 150 kB compressed", async
       ["br;q=0, gzip;q=0.5", "gzip"],
       ["identity", null],
     ] as const) {
-      const answer = await requestFile(gateway, "main.js", accepted);
-      assert.is(answer.headers.get("content-encoding"), encoding, accepted);
-      assert.match(await answer.text(), /^\/\*\* /, "what was compressed is whole");
+      const response = await requestFile(gateway, "main.js", accepted);
+      assert.is(response.headers.get("content-encoding"), encoding, accepted);
+      assert.match(await response.text(), /^\/\*\* /, "what was compressed is whole");
     }
   } finally {
     await gateway.stop();
@@ -119,8 +123,8 @@ test("nothing but its files", async () => {
       "none.js",
       "",
     ]) {
-      const answer = await gateway.request("GET", `/dashboard/page/${path}`);
-      assert.is(answer.status, 404, path);
+      const response = await gateway.request("GET", `/dashboard/page/${path}`);
+      assert.is(response.status, 404, path);
     }
   } finally {
     await gateway.stop();
@@ -138,9 +142,9 @@ test("the browser's routes: only with the token, and with an error where there i
           .status,
         401,
       );
-      const answer = await gateway.request("GET", `/dashboard/browser/${path}`);
-      assert.is(answer.status, 503);
-      assert.is(((await answer.json()) as any).error.code, "service_unavailable");
+      const response = await gateway.request("GET", `/dashboard/browser/${path}`);
+      assert.is(response.status, 503);
+      assert.is(((await response.json()) as any).error.code, "service_unavailable");
     }
     assert.is(
       (await gateway.request("POST", "/dashboard/browser/start", undefined, { token: null }))
@@ -159,9 +163,9 @@ test("a browser that does not run has no picture", async () => {
       running: false,
       tabs: [],
     });
-    const answer = await gateway.request("GET", "/dashboard/browser/screenshot");
-    assert.is(answer.status, 409);
-    assert.is(((await answer.json()) as any).error.code, "browser_not_running");
+    const response = await gateway.request("GET", "/dashboard/browser/screenshot");
+    assert.is(response.status, 409);
+    assert.is(((await response.json()) as any).error.code, "browser_not_running");
   } finally {
     await gateway.stop();
   }

@@ -167,9 +167,9 @@ async function addAndTestAPoll({ page }: Visitor, { gateway }: Setting): Promise
   await form.getByRole("textbox", { name: "Message" }).fill("There is {item.text}");
   await form.getByRole("button", { name: "Add" }).click();
   await page.locator(".detail").getByRole("button", { name: "Test" }).click();
-  const found = page.getByRole("dialog", { name: "What a check of the news file would find now" });
-  await found.getByText(/There is first/).waitFor();
-  await found.getByRole("button", { name: "Close" }).click();
+  const dialog = page.getByRole("dialog", { name: "What a check of the news file would find now" });
+  await dialog.getByText(/There is first/).waitFor();
+  await dialog.getByRole("button", { name: "Close" }).click();
   const { polls } = await gateway.json("GET", "/polls");
   assert.ok(polls.some(({ name }: { name: string }) => name === "the news file"));
 }
@@ -190,13 +190,13 @@ async function chatInMarkdown({ page }: Visitor): Promise<void> {
   await page.getByLabel("Attach files").setInputFiles(file);
   await page.getByText("notes.txt, 11 bytes").waitFor();
   await page.getByRole("button", { name: "Send" }).click();
-  const answer = page.locator(".message.assistant");
-  await answer.getByText(/^echo · echo · \d+ ms · \d+ \+ \d+ tokens · \$0/).waitFor();
-  await answer.getByText("from a file").waitFor();
-  await answer.locator("strong").getByText("bold").waitFor();
-  await answer.locator("code").getByText("code").waitFor();
-  await answer.getByText("<b>raw</b>").waitFor();
-  assert.is(await answer.locator("a[href^=javascript], b").count(), 0);
+  const reply = page.locator(".message.assistant");
+  await reply.getByText(/^echo · echo · \d+ ms · \d+ \+ \d+ tokens · \$0/).waitFor();
+  await reply.getByText("from a file").waitFor();
+  await reply.locator("strong").getByText("bold").waitFor();
+  await reply.locator("code").getByText("code").waitFor();
+  await reply.getByText("<b>raw</b>").waitFor();
+  assert.is(await reply.locator("a[href^=javascript], b").count(), 0);
 }
 
 /** A request that came in before the mapping existed is its sample. */

@@ -111,9 +111,9 @@ async function filterAndPause({ page }: Visitor, { gateway }: Setting): Promise<
     .first()
     .waitFor();
   await page.getByRole("button", { name: "Pause" }).click();
-  const shown = await lines.count();
+  const count = await lines.count();
   await gateway.request("GET", "/nowhere-2");
-  assert.is(await lines.count(), shown);
+  assert.is(await lines.count(), count);
   await page.getByRole("button", { name: "Follow" }).click();
   await page
     .getByText(/nowhere-2/)
