@@ -40,7 +40,7 @@ const receiver = createServer((req, res) => {
     res.writeHead(Number(status), { location: "http://169.254.169.254/" }).end();
   });
 });
-const at = (path: string): Received[] => received.filter((one) => one.path === path);
+const at = (path: string): Received[] => received.filter((delivery) => delivery.path === path);
 let target = "";
 let gateway: InProcessGateway;
 const config = () => ({
@@ -78,8 +78,10 @@ const view = (turnId: string) => gateway.json<View>("GET", `/deliveries/dlv_${tu
 const ended = (turnId: string) =>
   until(`the delivery of ${turnId}`, async () => {
     const response = await gateway.request("GET", `/deliveries/dlv_${turnId}`);
-    const one = (await response.json()) as View;
-    return response.ok && (one.state === "done" || one.state === "dead") ? one : undefined;
+    const delivery = (await response.json()) as View;
+    return response.ok && (delivery.state === "done" || delivery.state === "dead")
+      ? delivery
+      : undefined;
   });
 const start = async (delivery: unknown, more: object = {}): Promise<string> =>
   (await gateway.json("POST", "/agent", { message: "hello", session: "d", delivery, ...more }))
@@ -96,8 +98,8 @@ test("Retry-After may be a date", async () => {
   const turnId = await start({ url: `${target}/later` });
   const waiting = await until("the first attempt", async () => {
     const response = await gateway.request("GET", `/deliveries/dlv_${turnId}`);
-    const one = (await response.json()) as View;
-    return response.ok && one.nextAttemptAt !== undefined ? one : undefined;
+    const delivery = (await response.json()) as View;
+    return response.ok && delivery.nextAttemptAt !== undefined ? delivery : undefined;
   });
   const inMs = Date.parse(waiting.nextAttemptAt!) - Date.now();
   assert.ok(inMs > 1_700_000 && inMs <= 1_801_000, `${inMs} ms`);
@@ -110,11 +112,11 @@ test("a result arrives once, signed by Standard Webhooks, with the headers that 
     headers: { "X-Team": "red", Authorization: "k" },
   });
   assert.is((await ended(turnId)).state, "done");
-  const [one, ...more] = at("/signed");
+  const [delivery, ...more] = at("/signed");
   assert.is(more.length, 0);
-  assert.is(one?.body.type, "turn.completed");
-  assert.ok(Date.parse(one?.body.timestamp));
-  assert.equal(one?.body.data, {
+  assert.is(delivery?.body.type, "turn.completed");
+  assert.ok(Date.parse(delivery?.body.timestamp));
+  assert.equal(delivery?.body.data, {
     turnId,
     sessionId: "d",
     source: "http",
@@ -125,27 +127,27 @@ test("a result arrives once, signed by Standard Webhooks, with the headers that 
     "webhook-id": id,
     "webhook-timestamp": time,
     "webhook-signature": signature,
-  } = one?.headers ?? {};
+  } = delivery?.headers ?? {};
   assert.is(id, `dlv_${turnId}`);
   const key = Buffer.from(SECRET.slice(6), "base64");
   assert.is(
     signature,
-    `v1,${createHmac("sha256", key).update(`${id}.${time}.${one?.text}`).digest("base64")}`,
+    `v1,${createHmac("sha256", key).update(`${id}.${time}.${delivery?.text}`).digest("base64")}`,
   );
-  assert.is(one?.headers["x-team"], "red");
-  assert.is(one?.headers.authorization, "k");
-  const shown = JSON.stringify(await view(turnId));
-  assert.not.match(shown, SECRET.slice(6));
-  assert.match(shown, /"Authorization":"\*+"/);
+  assert.is(delivery?.headers["x-team"], "red");
+  assert.is(delivery?.headers.authorization, "k");
+  const listing = JSON.stringify(await view(turnId));
+  assert.not.match(listing, SECRET.slice(6));
+  assert.match(listing, /"Authorization":"\*+"/);
 });
 
 test("a failed turn is delivered as well", async () => {
   const turnId = await start({ url: `${target}/failed` }, { model: "refusing/m" });
   await ended(turnId);
-  const [one] = at("/failed");
-  assert.is(one?.body.type, "turn.failed");
-  assert.is(one?.body.data.error.code, "invalid_request_error");
-  assert.is(one?.headers["webhook-signature"], undefined);
+  const [delivery] = at("/failed");
+  assert.is(delivery?.body.type, "turn.failed");
+  assert.is(delivery?.body.data.error.code, "invalid_request_error");
+  assert.is(delivery?.headers["webhook-signature"], undefined);
 });
 
 test("what does not arrive is tried again, under the same id", async () => {

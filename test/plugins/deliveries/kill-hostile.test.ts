@@ -16,19 +16,19 @@ interface Seen {
 }
 
 test("kill -9 while the receiver has not answered, and while a retry waits", async () => {
-  const seen: Seen[] = [];
-  let answers = false;
+  const requests: Seen[] = [];
+  let isResponding = false;
   const receiver = createServer(async (req, res) => {
     let body = "";
     for await (const part of req) body += part;
-    const one: Seen = {
+    const request: Seen = {
       id: String(req.headers["webhook-id"]),
       turnId: JSON.parse(body).data.turnId,
     };
-    seen.push(one);
-    if (answers) res.end();
+    requests.push(request);
+    if (isResponding) res.end();
     else if (req.url === "/busy") res.writeHead(503).end();
-    else one.held = res;
+    else request.held = res;
   });
   await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
   const connections = promisify(receiver.getConnections.bind(receiver));
@@ -50,12 +50,12 @@ test("kill -9 while the receiver has not answered, and while a retry waits", asy
       ).turnId;
     const turns = [await start("/slow"), await start("/busy")];
     await until("both attempts", () =>
-      turns.every((turn) => seen.some(({ turnId }) => turnId === turn)),
+      turns.every((turn) => requests.some(({ turnId }) => turnId === turn)),
     );
     await first.kill("SIGKILL");
     await until("all that it had sent to be here", async () => (await connections()) === 0);
-    answers = true;
-    seen.length = 0;
+    isResponding = true;
+    requests.length = 0;
     const second = await spawnGateway({ home });
     try {
       const ended = await until("their arrival", async () => {
@@ -65,7 +65,7 @@ test("kill -9 while the receiver has not answered, and while a retry waits", asy
       assert.equal(ended.map(({ turnId }: Seen) => turnId).sort(), [...turns].sort());
       for (const turn of turns)
         assert.equal(
-          seen.filter(({ turnId }) => turnId === turn).map(({ id }) => id),
+          requests.filter(({ turnId }) => turnId === turn).map(({ id }) => id),
           [`dlv_${turn}`],
         );
     } finally {

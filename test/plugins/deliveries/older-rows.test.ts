@@ -68,9 +68,9 @@ test("a delivery is sent signed and with its headers, and its listing shows no s
   await addDelivery("dlv_turn_old1", "/old");
   const { body } = await arrival("/old");
   assert.equal(JSON.parse(body), message("dlv_turn_old1"));
-  const shown = await g.json("GET", "/deliveries/dlv_turn_old1");
-  assert.is(shown.signed, true);
-  assert.not.match(JSON.stringify(shown), /very-secret|whsec_/);
+  const delivery = await g.json("GET", "/deliveries/dlv_turn_old1");
+  assert.is(delivery.signed, true);
+  assert.not.match(JSON.stringify(delivery), /very-secret|whsec_/);
 });
 
 test("its replay is stored encrypted", async () => {
@@ -121,8 +121,8 @@ test("a job shows no secret, delivers, and is stored encrypted once it is change
   assert.not.match(JSON.stringify(await g.json("GET", "/cron/jobs/old")), /very-secret|whsec_/);
   await g.json("POST", "/cron/jobs/old/run");
   await arrival("/job");
-  const shown = await g.json("GET", "/cron/jobs/old");
-  await g.json("PATCH", "/cron/jobs/old", { payload: { ...shown.payload, message: "changed" } });
+  const job = await g.json("GET", "/cron/jobs/old");
+  await g.json("PATCH", "/cron/jobs/old", { payload: { ...job.payload, message: "changed" } });
   received.length = 0;
   await g.json("POST", "/cron/jobs/old/run");
   await arrival("/job");

@@ -80,7 +80,7 @@ test.after(async () => {
 });
 
 const arrived = (path: string) =>
-  until(`${path} to arrive`, () => received.find((one) => one.path === path));
+  until(`${path} to arrive`, () => received.find((request) => request.path === path));
 const hook = (name: string) => g.request("POST", `/hooks/${name}`, {}, { token: "hook-token" });
 const turn = (path: string) =>
   g.json("POST", "/agent", {
@@ -125,9 +125,9 @@ test("listings show that a delivery is signed, and no secret", async () => {
   const { deliveries } = await g.json("GET", "/deliveries");
   assert.ok(deliveries.length >= 3);
   for (const { id } of deliveries) {
-    const one = await g.json("GET", `/deliveries/${id}`);
-    assert.is(one.signed, true);
-    assert.not.match(JSON.stringify(one), /very-secret|whsec_/);
+    const delivery = await g.json("GET", `/deliveries/${id}`);
+    assert.is(delivery.signed, true);
+    assert.not.match(JSON.stringify(delivery), /very-secret|whsec_/);
   }
 });
 
