@@ -10,7 +10,7 @@ import type { EgressProxy } from "../../../plugins/egress/types.ts";
 import { waitForText, PATIENCE_MS, until } from "../../support/until.ts";
 
 const test = suite("egress proxy");
-const answers: Record<string, string> = { "pub.test": "127.0.0.1", "evil.test": "127.0.0.1" };
+const addresses: Record<string, string> = { "pub.test": "127.0.0.1", "evil.test": "127.0.0.1" };
 const exempt = ["pub.test"];
 /** Connections that arrived, and those of the test. */
 const arrived = new Set<Socket>();
@@ -29,7 +29,7 @@ test.before(async () => {
   const guard = createGuard({
     policy: () => ({ allowPrivate: false, allowedHostnames: exempt }),
     resolve: async (name) =>
-      answers[name] === undefined ? [] : [{ address: answers[name], family: 4 }],
+      addresses[name] === undefined ? [] : [{ address: addresses[name], family: 4 }],
     ownPorts: () => [],
   });
   proxy = await startEgressProxy({ guard, connectTimeoutMs: PATIENCE_MS });
@@ -52,7 +52,7 @@ const collectGarbage = runInNewContext("gc") as () => void;
 const GREETING = Buffer.from([5, 1, 0]);
 
 /** A request for a name or an address, as a client writes it. */
-function asking(host: string, toPort: number, command = 1): Buffer {
+function connectRequest(host: string, toPort: number, command = 1): Buffer {
   const head = [5, command, 0];
   const tail = [toPort >> 8, toPort & 255];
   if (/^\d+(\.\d+){3}$/.test(host))
@@ -68,18 +68,18 @@ async function send(...parts: Buffer[]): Promise<{ said: Buffer; socket: Socket 
     () => {},
   );
   opened.add(socket);
-  let said = Buffer.alloc(0);
+  let received = Buffer.alloc(0);
   const whole = new Promise<void>((resolve) => {
     socket.on("data", (chunk: Buffer) => {
-      said = Buffer.concat([said, chunk]);
-      if (said.length >= 12) resolve();
+      received = Buffer.concat([received, chunk]);
+      if (received.length >= 12) resolve();
     });
     socket.once("end", resolve);
   });
   for (const part of parts) await new Promise((resolve) => socket.write(part, resolve));
   await whole;
   socket.removeAllListeners("data");
-  return { said, socket };
+  return { said: received, socket };
 }
 
 /** The proxy's answer to a request for a connection; 0 is yes. */
@@ -87,7 +87,7 @@ async function ask(
   host: string,
   toPort: number,
 ): Promise<{ code: number | undefined; socket: Socket }> {
-  const { said, socket } = await send(GREETING, asking(host, toPort));
+  const { said, socket } = await send(GREETING, connectRequest(host, toPort));
   return { code: said[3], socket };
 }
 
@@ -95,22 +95,22 @@ test("carries bytes both ways, and the end of each side", async () => {
   const { code, socket } = await ask("pub.test", port);
   assert.is(code, 0);
   const payload = Buffer.alloc(3_000_000, "abc");
-  let got = 0;
+  let receivedBytes = 0;
   socket.on("data", (chunk: Buffer) => {
-    got += chunk.length;
+    receivedBytes += chunk.length;
   });
   // Half of it is closed; the other half still brings everything.
   socket.end(payload);
   await once(socket, "end");
-  assert.is(got, payload.length);
+  assert.is(receivedBytes, payload.length);
 });
 
 test("takes names and addresses, and a handshake in pieces", async () => {
   exempt.push("127.0.0.1");
-  const byte = (bytes: Buffer): Buffer[] => [...bytes].map((one) => Buffer.from([one]));
+  const byte = (bytes: Buffer): Buffer[] => [...bytes].map((value) => Buffer.from([value]));
   for (const parts of [
-    [Buffer.concat([GREETING, asking("127.0.0.1", port)])],
-    [...byte(Buffer.from([5, 3, 1, 0, 2])), ...byte(asking("pub.test", port))],
+    [Buffer.concat([GREETING, connectRequest("127.0.0.1", port)])],
+    [...byte(Buffer.from([5, 3, 1, 0, 2])), ...byte(connectRequest("pub.test", port))],
   ]) {
     assert.equal([...(await send(...parts)).said.subarray(0, 4)], [5, 0, 5, 0]);
   }
@@ -123,17 +123,17 @@ test("goes through a further proxy, by address and with its credentials", async 
   const guard = createGuard({
     policy: () => ({ allowPrivate: false, allowedHostnames: exempt }),
     resolve: async (name) =>
-      answers[name] === undefined ? [] : [{ address: answers[name], family: 4 }],
+      addresses[name] === undefined ? [] : [{ address: addresses[name], family: 4 }],
     ownPorts: () => [],
   });
-  const asked: string[] = [];
+  const heads: string[] = [];
   const http = createServer((client) => {
-    const answer = (head: string): void => {
-      asked.push(head);
-      client.write(asked.length === 1 ? "HTTP/1.1 200 OK\r\n\r\n" : "HTTP/1.1 407 No\r\n\r\n");
-      if (asked.length === 1) client.pipe(client);
+    const recordHead = (head: string): void => {
+      heads.push(head);
+      client.write(heads.length === 1 ? "HTTP/1.1 200 OK\r\n\r\n" : "HTTP/1.1 407 No\r\n\r\n");
+      if (heads.length === 1) client.pipe(client);
     };
-    waitForText(client, "\r\n\r\n").then(answer, () => {});
+    waitForText(client, "\r\n\r\n").then(recordHead, () => {});
     client.on("error", () => {});
   });
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
@@ -150,9 +150,9 @@ test("goes through a further proxy, by address and with its credentials", async 
       if (proxyUrl === httpUrl) assert.is((await ask("pub.test", port)).code, 4, "it refuses");
       await proxy.close();
     }
-    assert.match(asked[0]!, `CONNECT 127.0.0.1:${port} HTTP/1.1`);
+    assert.match(heads[0]!, `CONNECT 127.0.0.1:${port} HTTP/1.1`);
     assert.match(
-      asked[0]!,
+      heads[0]!,
       `Proxy-Authorization: Basic ${Buffer.from("me:pass").toString("base64")}`,
     );
     for (const proxyUrl of ["ftp://x", "x", "http://"])
@@ -192,9 +192,9 @@ test("refuses with a reason and a record; nothing arrives", async () => {
 
 test("a name that changes its address is judged at each connection", async () => {
   assert.is((await ask("pub.test", port)).code, 0);
-  answers["pub.test"] = "169.254.169.254";
+  addresses["pub.test"] = "169.254.169.254";
   assert.is((await ask("pub.test", port)).code, 2);
-  answers["pub.test"] = "127.0.0.1";
+  addresses["pub.test"] = "127.0.0.1";
 });
 
 test("an unreachable host and a forbidden one get different replies", async () => {
@@ -215,11 +215,11 @@ test("an unreachable host and a forbidden one get different replies", async () =
 test("other commands, other kinds of address and other protocols get nowhere", async () => {
   const cases: [Buffer[], number[]][] = [
     [
-      [GREETING, asking("pub.test", port, 2)],
+      [GREETING, connectRequest("pub.test", port, 2)],
       [5, 0, 5, 7],
     ],
     [
-      [GREETING, asking("pub.test", port, 3)],
+      [GREETING, connectRequest("pub.test", port, 3)],
       [5, 0, 5, 7],
     ],
     [
@@ -234,8 +234,8 @@ test("other commands, other kinds of address and other protocols get nowhere", a
       [5, 0],
     ],
   ];
-  for (const [parts, answer] of cases) {
-    assert.equal([...(await send(...parts)).said.subarray(0, 4)], answer);
+  for (const [parts, reply] of cases) {
+    assert.equal([...(await send(...parts)).said.subarray(0, 4)], reply);
   }
   const socket = connect(proxy.port, "127.0.0.1");
   socket.end(Buffer.from([5]));
@@ -247,14 +247,14 @@ test("what a client goes on sending after nonsense is not kept", async () => {
   opened.add(socket);
   socket.write(Buffer.from([9, 9]));
   await once(socket.resume(), "end");
-  const kept = () => {
+  const measureBuffers = () => {
     collectGarbage();
     return process.memoryUsage().arrayBuffers;
   };
-  const before = kept();
+  const before = measureBuffers();
   const chunk = Buffer.alloc(1_000_000);
   for (let n = 0; n < 32; n++) await new Promise((resolve) => socket.write(chunk, resolve));
-  await until("the bytes to be gone", () => kept() - before < 16_000_000);
+  await until("the bytes to be gone", () => measureBuffers() - before < 16_000_000);
 });
 
 test("a client that leaves ends the connection, a server that leaves ends the client's", async () => {
@@ -269,17 +269,17 @@ test("a client that leaves ends the connection, a server that leaves ends the cl
 });
 
 test("a connection that the policy does not allow any more is ended, others are not", async () => {
-  answers["other.test"] = "127.0.0.1";
+  addresses["other.test"] = "127.0.0.1";
   exempt.push("other.test");
-  const { socket: kept } = await ask("pub.test", port);
+  const { socket: allowed } = await ask("pub.test", port);
   const { code, socket } = await ask("other.test", port);
   assert.is(code, 0);
   await proxy.recheck();
   exempt.pop();
   await proxy.recheck();
   await once(socket.resume(), "close");
-  kept.write("still here");
-  await waitForText(kept, "still here");
+  allowed.write("still here");
+  await waitForText(allowed, "still here");
 });
 
 test("credentials that SOCKS5 cannot carry are refused", async () => {

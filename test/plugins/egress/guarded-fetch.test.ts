@@ -11,12 +11,12 @@ let handler: RequestListener = (_req, res) => void res.end("unset");
 let server: Server;
 let port = 0;
 /** How often the resolver was asked for a name. */
-let asked = 0;
+let lookups = 0;
 // "pub.test" stands for a public host: it is exempt from the private check and leads to a local server.
 const guard = createGuard({
   policy: () => ({ allowPrivate: false, allowedHostnames: ["pub.test", "other.test"] }),
   resolve: async (name) => {
-    asked++;
+    lookups++;
     return ["pub.test", "other.test"].includes(name) ? [{ address: "127.0.0.1", family: 4 }] : [];
   },
   ownPorts: () => [],
@@ -46,13 +46,13 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
 
 test("fetches, once resolved and with the URL's host", async () => {
   handler = (req, res) => res.setHeader("x-host", req.headers.host ?? "").end("hello");
-  asked = 0;
-  const answer = await guardedFetch(guard, at("/a?b=1"));
-  assert.is(answer.status, 200);
-  assert.is(answer.body.toString(), "hello");
-  assert.is(answer.headers["x-host"], `pub.test:${port}`);
-  assert.is(answer.url, at("/a?b=1"));
-  assert.is(asked, 1, "the connection asked no resolver of its own");
+  lookups = 0;
+  const response = await guardedFetch(guard, at("/a?b=1"));
+  assert.is(response.status, 200);
+  assert.is(response.body.toString(), "hello");
+  assert.is(response.headers["x-host"], `pub.test:${port}`);
+  assert.is(response.url, at("/a?b=1"));
+  assert.is(lookups, 1, "the connection asked no resolver of its own");
 });
 
 test("an empty response has an empty body, whatever encoding it names", async () => {
@@ -110,21 +110,21 @@ test("follows redirects and judges each hop", async () => {
     "/loop": "/loop",
     "/junk": "http://",
   };
-  const seen: string[] = [];
+  const hosts: string[] = [];
   handler = (req, res) => {
-    seen.push(req.url ?? "");
+    hosts.push(req.url ?? "");
     const to = targets[req.url ?? ""];
     if (to === undefined) res.end("end");
     else res.writeHead(302, { location: to }).end();
   };
-  const answer = await guardedFetch(guard, at("/a"));
-  assert.is(answer.url, at("/end", "other.test"));
-  assert.is(answer.redirected, 2);
-  seen.length = 0;
+  const response = await guardedFetch(guard, at("/a"));
+  assert.is(response.url, at("/end", "other.test"));
+  assert.is(response.redirected, 2);
+  hosts.length = 0;
   assert.is(await codeOf(guardedFetch(guard, at("/private"))), "address_blocked");
   assert.is(await codeOf(guardedFetch(guard, at("/metadata"))), "address_blocked");
   assert.is(await codeOf(guardedFetch(guard, at("/file"))), "address_blocked");
-  assert.equal(seen, ["/private", "/metadata", "/file"], "nothing reached the private server");
+  assert.equal(hosts, ["/private", "/metadata", "/file"], "nothing reached the private server");
   assert.is(await codeOf(guardedFetch(guard, at("/loop"), { redirects: 3 })), "too_many_redirects");
   assert.is(await codeOf(guardedFetch(guard, at("/junk"))), "upstream_error");
   assert.is(
@@ -135,15 +135,15 @@ test("follows redirects and judges each hop", async () => {
 });
 
 test("secrets do not follow a redirect to another origin; a 303 becomes a GET", async () => {
-  let seen: Record<string, unknown> = {};
+  let headers: Record<string, unknown> = {};
   handler = (req, res) => {
     if (req.url === "/a") res.writeHead(307, { location: "/b" }).end();
     else if (req.url === "/b") {
-      seen["same"] = [req.method, req.headers.authorization];
+      headers["same"] = [req.method, req.headers.authorization];
       res.writeHead(303, { location: at("/c", "other.test") }).end();
     } else {
-      seen = {
-        ...seen,
+      headers = {
+        ...headers,
         other: [
           req.method,
           req.headers.authorization,
@@ -159,7 +159,10 @@ test("secrets do not follow a redirect to another origin; a 303 becomes a GET", 
     body: "{}",
     headers: { authorization: "Bearer x", "x-api-key": "k", accept: "a/b" },
   });
-  assert.equal(seen, { same: ["POST", "Bearer x"], other: ["GET", undefined, undefined, "a/b"] });
+  assert.equal(headers, {
+    same: ["POST", "Bearer x"],
+    other: ["GET", undefined, undefined, "a/b"],
+  });
 });
 
 test("headers without an end fail: those that flood at once, those that trickle in time", async () => {

@@ -39,7 +39,7 @@ function v4Spellings(address: string): string[] {
   const whole = ((a << 24) | (b << 16) | tail) >>> 0;
   const last = ((b << 16) | tail) >>> 0;
   const digits = (zero: number): string =>
-    address.replace(/\d/g, (one) => String.fromCodePoint(zero + Number(one)));
+    address.replace(/\d/g, (digit) => String.fromCodePoint(zero + Number(digit)));
   return [
     address,
     `${address}.`,
@@ -64,7 +64,7 @@ function v4Spellings(address: string): string[] {
     address.replaceAll(".", "%2e"),
     address.replaceAll(".", ".\u00ad"),
     address.replaceAll(".", "\u200b."),
-    [...address].map((one) => `%${hex(one.charCodeAt(0), 2)}`).join(""),
+    [...address].map((character) => `%${hex(character.charCodeAt(0), 2)}`).join(""),
     `${address.slice(0, 2)}\t${address.slice(2)}`,
     `${address.slice(0, 2)}\n${address.slice(2)}`,
   ];
@@ -254,7 +254,7 @@ test("a redirect to any of them is not followed", async () => {
     ...v4Spellings(address).filter((host) => !/[\t\n]|[^\0-\xff]/.test(host)),
     ...v6Spellings(address).map((v6) => `[${v6}]`),
   ]);
-  let asked = 0;
+  let requestCount = 0;
   for (const host of [
     ...hosts,
     "localhost",
@@ -263,7 +263,7 @@ test("a redirect to any of them is not followed", async () => {
   ]) {
     for (const location of [`http://${host}:1/`, `//${host}:1/`, `http://x@${host}:1/`]) {
       handler = (_req, res) => {
-        asked++;
+        requestCount++;
         res.writeHead(302, { location }).end();
       };
       try {
@@ -278,7 +278,7 @@ test("a redirect to any of them is not followed", async () => {
       }
     }
   }
-  assert.ok(asked > 100, `${asked} redirects`);
+  assert.ok(requestCount > 100, `${requestCount} redirects`);
 });
 
 test("judging takes time by the length of what is judged", async () => {
