@@ -19,16 +19,16 @@ function request(port: number, path: string): Socket {
 }
 
 test("close lets a stream end, and its connection with it", async () => {
-  const one = await startRoutes();
+  const gateway = await startRoutes();
   let stream: Sse | undefined;
-  one.route("GET", "/stream", open, (call) => {
+  gateway.route("GET", "/stream", open, (call) => {
     stream = openSse(call, { endOnClose: false });
     stream.send(undefined, "first");
   });
-  const socket = request(one.port, "/stream");
+  const socket = request(gateway.port, "/stream");
   const text = collect(socket);
   await once(socket, "data");
-  const closed = one.stop();
+  const closed = gateway.stop();
   stream?.send(undefined, "last");
   stream?.close();
   assert.match(await text, /first[\s\S]*last/);
@@ -36,10 +36,10 @@ test("close lets a stream end, and its connection with it", async () => {
 });
 
 test("form, keep-alive, end at close", async () => {
-  const one = await startRoutes();
+  const gateway = await startRoutes();
   let stream: Sse | undefined;
   let ended = 0;
-  one.route("GET", "/feed", open, (call) => {
+  gateway.route("GET", "/feed", open, (call) => {
     stream = openSse(call, { keepAliveMs: 30 });
     stream.onClose(() => ended++);
     stream.send("tick", { a: 1 });
@@ -47,7 +47,7 @@ test("form, keep-alive, end at close", async () => {
     stream.send("bad\nname: x", "y");
     stream.comment("note");
   });
-  const socket = request(one.port, "/feed");
+  const socket = request(gateway.port, "/feed");
   let seen = "";
   socket.on("data", (chunk) => {
     seen += chunk;
@@ -63,7 +63,7 @@ test("form, keep-alive, end at close", async () => {
   assert.match(seen, "event: bad name: x\ndata: y\n\n");
   assert.match(seen, ": note\n\n");
   assert.is(stream?.closed, false);
-  await one.stop();
+  await gateway.stop();
   await text;
   assert.is(stream?.closed, true);
   assert.is(ended, 1);
@@ -71,23 +71,23 @@ test("form, keep-alive, end at close", async () => {
 });
 
 test("events of one turn of the loop leave together, in their order, and none waits for the next", async () => {
-  const one = await startRoutes();
+  const gateway = await startRoutes();
   let stream: Sse | undefined;
-  one.route("GET", "/feed", open, (call) => {
+  gateway.route("GET", "/feed", open, (call) => {
     stream = openSse(call);
   });
-  const socket = request(one.port, "/feed");
-  let seen = "";
+  const socket = request(gateway.port, "/feed");
+  let text = "";
   socket.on("data", (chunk) => {
-    seen += chunk;
+    text += chunk;
   });
-  await until("the head", () => seen.includes("\r\n\r\n"));
+  await until("the head", () => text.includes("\r\n\r\n"));
   /** Sizes of the chunks of what comes after `send`, RFC 9112 section 7.1. */
   const chunksOf = async (events: string[]): Promise<number[]> => {
-    seen = "";
+    text = "";
     for (const each of events) stream?.send(undefined, each);
-    await until("the last event", () => seen.includes(`data: ${events.at(-1)}\n\n\r\n`));
-    return [...seen.matchAll(/^([0-9a-f]+)\r\n/gm)].map(([, size]) =>
+    await until("the last event", () => text.includes(`data: ${events.at(-1)}\n\n\r\n`));
+    return [...text.matchAll(/^([0-9a-f]+)\r\n/gm)].map(([, size]) =>
       Number.parseInt(size as string, 16),
     );
   };
@@ -98,16 +98,16 @@ test("events of one turn of the loop leave together, in their order, and none wa
   const parts = await chunksOf(["x".repeat(20_000), "y", "z"]);
   assert.equal(parts, [20_008, 18], "a long one waits for no other");
   stream?.close();
-  await one.stop();
+  await gateway.stop();
 });
 
 test("a reader that stops reading is cut off, one that leaves is noticed", async () => {
-  const one = await startRoutes();
+  const gateway = await startRoutes();
   const streams: Sse[] = [];
-  one.route("GET", "/feed", open, (call) => {
+  gateway.route("GET", "/feed", open, (call) => {
     streams.push(openSse(call, { maxBufferedBytes: 100_000 }));
   });
-  const slow = request(one.port, "/feed");
+  const slow = request(gateway.port, "/feed");
   slow.on("error", () => {});
   slow.pause();
   await until("the slow reader's stream", () => streams.length === 1);
@@ -119,7 +119,7 @@ test("a reader that stops reading is cut off, one that leaves is noticed", async
   await until("the cut", () => streams[0]?.closed);
   slow.destroy();
 
-  const leaving = request(one.port, "/feed");
+  const leaving = request(gateway.port, "/feed");
   await until("the other stream", () => streams.length === 2);
   const noticed = new Promise<void>((resolve) => streams[1]?.onClose(resolve));
   leaving.destroy();
