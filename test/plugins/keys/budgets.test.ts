@@ -32,7 +32,7 @@ let gate: Promise<void>;
 let open: () => void;
 
 /** What paths other than the chat's answer. */
-const answers: Record<string, (res: ServerResponse, model: string) => void> = {
+const responders: Record<string, (res: ServerResponse, model: string) => void> = {
   "/embeddings": (res, model) =>
     json(res, {
       object: "list",
@@ -75,7 +75,7 @@ test.before(async () => {
     await gate;
     if (model === "fails") return json(res, { error: { message: "no" } }, 500);
     if (model === "broken") return json(res, { error: { message: "no" } }, 400);
-    const other = Object.entries(answers).find(([end]) => path.endsWith(end));
+    const other = Object.entries(responders).find(([end]) => path.endsWith(end));
     if (other !== undefined) return other[1](res, model);
     if (body.stream !== true) return json(res, completion("Hello", { usage: USAGE }));
     streamAnswer(res, model);

@@ -58,9 +58,9 @@ test("a creation and a disabling are taken back, unless somebody has changed the
 
 test("a budget beyond the whole numbers that the configuration holds is refused", async () => {
   const budget = { usd: 2 ** 54, per: "month" };
-  const made = await gateway.request("POST", "/keys", { name: "rich", budget });
+  const response = await gateway.request("POST", "/keys", { name: "rich", budget });
   const changed = await change("ci", { budget }, await versionOf("ci"));
-  for (const refused of [made, changed]) {
+  for (const refused of [response, changed]) {
     const { error } = (await refused.json()) as { error: Record<string, unknown> };
     assert.equal([refused.status, error["param"]], [400, "budget.usd"]);
   }

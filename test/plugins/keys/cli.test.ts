@@ -55,8 +55,8 @@ test("portico keys and portico usage", async () => {
     );
 
     const body = { model: "echo", messages: [{ role: "user", content: "one two" }] };
-    const answer = await gateway.request("POST", "/v1/chat/completions", body, { token: key });
-    assert.is(answer.status, 200);
+    const response = await gateway.request("POST", "/v1/chat/completions", body, { token: key });
+    assert.is(response.status, 200);
     const used = await portico(gateway.home, ["usage", "--since", "1h", "--by", "key,model"]);
     assert.is(used.code, 0, used.stderr);
     assert.match(used.stdout, /^KEY +MODEL +REQUESTS/m);

@@ -158,14 +158,14 @@ test("nor does a name that has another hash in the file, now or after a restart"
     { "x-portico-session": "diary" },
   );
   await ask("pk_filed-1", {}, { "x-portico-session": "diary" });
-  const said = async () =>
+  const readSession = async () =>
     (await call("GET", "/sessions/key:filed:diary")).json.messages?.length ?? 0;
-  assert.ok((await said()) > 0);
+  assert.ok((await readSession()) > 0);
   // the same key again is the same holder
   await holds("pk_filed-1");
   await ask("pk_filed-1", {}, { "x-portico-session": "other" });
-  const kept = await said();
-  assert.ok(kept > 0);
+  const session = await readSession();
+  assert.ok(session > 0);
   writeFileSync(join(files, "note.txt"), "of the first holder");
   await holds("pk_filed-2");
   assert.is(await read("pk_filed-2", json.id), 404);
@@ -206,9 +206,9 @@ test("a request larger than the quota is answered and not kept, and says so", as
 test("a response that was deleted leaves its place", async () => {
   const { id } = (await respond("pk_star", { input: "x".repeat(8_000) })).json;
   await call("DELETE", `/v1/responses/${id}`, undefined, { token: "pk_star" });
-  const kept = (await respond("pk_star", { input: "y".repeat(5_000) })).json.id;
+  const keptId = (await respond("pk_star", { input: "y".repeat(5_000) })).json.id;
   const last = (await respond("pk_star", { input: "z".repeat(500) })).json.id;
-  assert.equal([await read("pk_star", kept), await read("pk_star", last)], [200, 200]);
+  assert.equal([await read("pk_star", keptId), await read("pk_star", last)], [200, 200]);
 });
 
 test("naming one item a thousand times does not make a large request of a small one", async () => {

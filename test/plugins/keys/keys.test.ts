@@ -87,8 +87,8 @@ test("a key opens the chat surfaces, and nothing of the owner's", async () => {
   assert.is((await chat("free")).choices[0]?.message.content, "Hi");
   const { data } = await client("free").embeddings.create({ model: "main/gpt-x", input: "x" });
   assert.is(data.length, 1);
-  const said = await client("free").responses.create({ model: "main/gpt-x", input: "x" });
-  assert.is(said.output_text, "Hello");
+  const response = await client("free").responses.create({ model: "main/gpt-x", input: "x" });
+  assert.is(response.output_text, "Hello");
   const header = { headers: { "x-api-key": "pk_free" }, token: null };
   const body = { model: "main/gpt-x", max_tokens: 9, messages };
   assert.is((await gateway.request("POST", "/v1/messages", body, header)).status, 200);
@@ -177,7 +177,7 @@ test("over its requests per minute a key gets 429 with headers that say when", a
 });
 
 test("never more than its requests per minute pass, however many come at once", async () => {
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, () =>
       gateway.request(
         "POST",
@@ -187,8 +187,8 @@ test("never more than its requests per minute pass, however many come at once", 
       ),
     ),
   );
-  assert.is(answers.filter(({ status }) => status === 200).length, 5);
-  assert.is(answers.filter(({ status }) => status === 429).length, 15);
+  assert.is(responses.filter(({ status }) => status === 200).length, 5);
+  assert.is(responses.filter(({ status }) => status === 429).length, 15);
 });
 
 test("a key that has used its tokens of the minute waits", async () => {
@@ -243,14 +243,14 @@ test("usage is reported by key", async () => {
 });
 
 test("keys are made over HTTP, work at once, and are kept as hashes only", async () => {
-  const made = await gateway.request("POST", "/keys", {
+  const response = await gateway.request("POST", "/keys", {
     name: "made",
     models: ["echo"],
     requestsPerMinute: 10,
     budget: { usd: 5, per: "month" },
   });
-  const { key, name, state } = (await made.json()) as any;
-  assert.equal([made.status, name, state], [201, "made", "active"]);
+  const { key, name, state } = (await response.json()) as any;
+  assert.equal([response.status, name, state], [201, "made", "active"]);
   assert.match(key, /^pk_[A-Za-z0-9_-]{43}$/);
   const own = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key });
   assert.ok(await own.chat.completions.create({ model: "echo", messages }));
@@ -283,17 +283,17 @@ for (const [body, param] of [
   [{ name: "x", rpm: 5 }, "rpm"],
 ] as const) {
   test(`refuses to make ${JSON.stringify(body)}`, async () => {
-    const answer = await gateway.request("POST", "/keys", body);
-    const { error } = (await answer.json()) as any;
-    assert.is(answer.status, 400);
+    const response = await gateway.request("POST", "/keys", body);
+    const { error } = (await response.json()) as any;
+    assert.is(response.status, 400);
     assert.ok(error.param === param || error.message.includes(param), JSON.stringify(error));
   });
 }
 
 test("of several keys of one name that are asked for at once, one is made", async () => {
   const makers = [1, 2, 3].map(() => gateway.request("POST", "/keys", { name: "race" }));
-  const made = (await Promise.all(makers)).map(({ status }) => status);
-  assert.equal(made.sort(), [201, 409, 409]);
+  const statuses = (await Promise.all(makers)).map(({ status }) => status);
+  assert.equal(statuses.sort(), [201, 409, 409]);
 });
 
 test("a budget and the requests of the minute outlive a restart", async () => {
@@ -303,8 +303,8 @@ test("a budget and the requests of the minute outlive a restart", async () => {
     gateway: { keys: { poor: keys.poor, rpm: keys.rpm } },
     usage: { prices: { "*": { input: 1000, output: 1000 } } },
   };
-  const send = (one: InProcessGateway, token: string) =>
-    one.request("POST", "/v1/chat/completions", { model: "main/gpt-x", messages }, { token });
+  const send = (target: InProcessGateway, token: string) =>
+    target.request("POST", "/v1/chat/completions", { model: "main/gpt-x", messages }, { token });
   const first = await startGateway({ home, config });
   for (const token of ["pk_poor", "pk_rpm", "pk_rpm"])
     assert.is((await send(first, token)).status, 200);
@@ -319,16 +319,16 @@ test("a budget and the requests of the minute outlive a restart", async () => {
 });
 
 test("a budget that cannot be checked lets nobody pass", async () => {
-  const one = await startGateway({
+  const limited = await startGateway({
     config: { gateway: { keys }, plugins: { entries: { usage: { enabled: false } } } },
   });
   try {
     const send = (token: string) =>
-      one.request("POST", "/v1/chat/completions", { model: "echo", messages }, { token });
+      limited.request("POST", "/v1/chat/completions", { model: "echo", messages }, { token });
     assert.is((await send("pk_poor")).status, 503);
     assert.is((await send("pk_free")).status, 200);
   } finally {
-    await one.stop();
+    await limited.stop();
   }
 });
 

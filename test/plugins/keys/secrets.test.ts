@@ -42,7 +42,7 @@ test.before(async () => {
   far = await startGateway({ config: { agents, store } });
 });
 test.after(async () => {
-  await Promise.all([gateway, near, far].map((one) => one?.stop()));
+  await Promise.all([gateway, near, far].map((instance) => instance?.stop()));
 });
 
 async function ask(token: string, at = gateway, address?: string) {
@@ -125,8 +125,8 @@ test("what a key's sessions hold stays with it over a rotation", async () => {
       .then((response) => response.json() as Promise<any>);
   const { id } = await say(old, { store: true });
   const { key: next } = await gateway.json("POST", "/keys/talker/rotate", {});
-  const found = await gateway.request("GET", `/v1/responses/${id}`, undefined, { token: next });
-  assert.is(found.status, 200);
+  const response = await gateway.request("GET", `/v1/responses/${id}`, undefined, { token: next });
+  assert.is(response.status, 200);
 });
 
 test("gateways that share a store know both secrets", async () => {

@@ -57,9 +57,9 @@ const names = async (gateway: InProcessGateway) =>
   (await list(gateway)).map(({ name }) => name).sort();
 
 async function make(gateway: InProcessGateway, name: string, limits = {}): Promise<string> {
-  const made = await gateway.request("POST", "/keys", { name, ...limits });
-  assert.is(made.status, 201);
-  return ((await made.json()) as { key: string }).key;
+  const response = await gateway.request("POST", "/keys", { name, ...limits });
+  assert.is(response.status, 201);
+  return ((await response.json()) as { key: string }).key;
 }
 
 test("a key that one has made is good at the other at once, and stands in no configuration", async () => {
@@ -67,9 +67,9 @@ test("a key that one has made is good at the other at once, and stands in no con
   assert.equal([await chat(far, key), await chat(near, key)], [200, 200]);
   assert.equal(await names(far), ["ci"]);
   assert.equal(await names(near), ["ci", "own"]);
-  const shown = (await list(far))[0]!;
+  const entry = (await list(far))[0]!;
   assert.equal(
-    [shown.state, shown.models, shown.requestsPerMinute, shown.hash],
+    [entry.state, entry.models, entry.requestsPerMinute, entry.hash],
     ["active", ["echo"], 3, undefined],
   );
   assert.not.match(readFileSync(join(near.home, "portico.json"), "utf8"), /"ci"/);
