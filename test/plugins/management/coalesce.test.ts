@@ -21,10 +21,10 @@ test("who asks while it is found out waits for the next", async () => {
   let state = "before";
   let begun = (): void => {};
   const ask = coalesce(async () => {
-    const seen = state;
+    const current = state;
     begun();
     await new Promise<void>((resolve) => void ends.push(resolve));
-    return seen;
+    return current;
   });
   const isBegun = () =>
     new Promise<void>((resolve) => {

@@ -260,7 +260,7 @@ test("what a gateway was started with is left out, and named by status and docto
     mcp: { servers: { none: {} } },
   };
   const gateway = await startGateway({ config });
-  const named = [
+  const keys = [
     "channels.odd.provider",
     "models.wrong",
     "agents.list.poet.model",
@@ -275,9 +275,9 @@ test("what a gateway was started with is left out, and named by status and docto
       .filter(({ from }: { from: string }) => from === "configuration")
       .map(({ text }: { text: string }) => text)
       .join("\n");
-    for (const key of named) assert.match(texts, key);
+    for (const key of keys) assert.match(texts, key);
     const doctor = await porticoHere(gateway.home, ["doctor", "--json"]);
-    for (const key of named) assert.match(doctor.stdout, key);
+    for (const key of keys) assert.match(doctor.stdout, key);
     // What was wrong already keeps nobody from another change, nor from repairing one fault of several.
     const set = (...words: string[]) => porticoHere(gateway.home, ["config", "set", ...words]);
     assert.is((await set("log.level", "warn")).code, 0);

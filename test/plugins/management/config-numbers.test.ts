@@ -64,8 +64,10 @@ test("every duration that a timer waits for says how long it may be, and is made
     ([key, { maximum = Infinity }]) => !NO_TIMER.has(key) && maximum > LONGEST,
   );
   assert.equal(endless, []);
-  const gone = [...NO_TIMER].filter((key) => !durations.some(([one]) => one === key));
-  assert.equal(gone, []);
+  const unknownKeys = [...NO_TIMER].filter(
+    (key) => !durations.some(([duration]) => duration === key),
+  );
+  assert.equal(unknownKeys, []);
 });
 
 test("every whole number of the configuration is one that can be counted to", async () => {
@@ -188,13 +190,13 @@ for (const every of [
   test(`heartbeat.every: ${every.slice(0, 12)} is refused when the file is read, by its key and its line`, async () => {
     const { home } = homeWith(`{\n  agents: { defaults: { heartbeat: { every: ${every} } } },\n}`);
     const { code, stdout, stderr } = await portico(home, "validate");
-    const said = `${stdout}${stderr}`;
+    const output = `${stdout}${stderr}`;
     assert.is(code, 1);
     assert.match(
-      said,
+      output,
       /line 2: agents\.defaults\.heartbeat\.every is .*, which is (?:not a duration|longer than)/,
     );
-    assert.ok(said.length < 1000, `${said.length} characters`);
+    assert.ok(output.length < 1000, `${output.length} characters`);
   });
 }
 

@@ -31,8 +31,8 @@ const tag = async () =>
 async function send(method: string, path: string, body: unknown, ifMatch?: string) {
   const headers: Record<string, string> = ifMatch === undefined ? {} : { "if-match": ifMatch };
   const response = await gateway.request(method, path, body, { headers });
-  const answer = (await response.json()) as any;
-  return { status: response.status, headers: response.headers, body: answer };
+  const responseBody = (await response.json()) as any;
+  return { status: response.status, headers: response.headers, body: responseBody };
 }
 const set = (key: string, value: unknown, ifMatch?: string) =>
   send("POST", "/kernel/config", { key, value }, ifMatch);
@@ -55,9 +55,9 @@ test("a write without a version is 428, and writes nothing", async () => {
     ["POST", "/kernel/config/undo", {}],
   ] as const;
   for (const [method, path, body] of writes) {
-    const { status, body: answer } = await send(method, path, body);
+    const { status, body: responseBody } = await send(method, path, body);
     assert.is(status, 428, `${method} ${path}`);
-    assert.is(answer.error.code, "precondition_required");
+    assert.is(responseBody.error.code, "precondition_required");
   }
   assert.is((await set("log.level", "debug", "no-quotes")).status, 400);
   assert.is(readFileSync(file(), "utf8"), before);
@@ -162,8 +162,8 @@ test("versions say who wrote them, when and from where, and an undo brings each 
   assert.is(versions[2]?.address, "127.0.0.1");
   assert.ok(versions.every(({ at }) => Math.abs(Date.parse(at) - Date.now()) < 600_000));
   assert.not.match(JSON.stringify(versions), SECRET);
-  const kept = join(gateway.home, "state", "config-history.json");
-  assert.is(statSync(kept).mode & 0o777, 0o600);
+  const historyFile = join(gateway.home, "state", "config-history.json");
+  assert.is(statSync(historyFile).mode & 0o777, 0o600);
   for (const level of ["warn", "debug", undefined]) {
     assert.is((await send("POST", "/kernel/config/undo", {}, await tag())).status, 200);
     assert.is(stored().log?.level, level);
@@ -172,8 +172,8 @@ test("versions say who wrote them, when and from where, and an undo brings each 
   const back = await send("POST", "/kernel/config/undo", { to: first?.id }, await tag());
   assert.is(back.status, 200);
   assert.is(readFileSync(file(), "utf8"), original);
-  const gone = await send("POST", "/kernel/config/undo", { to: 999 }, await tag());
-  assert.is(gone.status, 404);
+  const missing = await send("POST", "/kernel/config/undo", { to: 999 }, await tag());
+  assert.is(missing.status, 404);
 });
 
 test("the last 20 versions are kept", async () => {
@@ -201,8 +201,8 @@ test("keys, hooks and plugins are written through the same door", async () => {
 test("what waits for the next start is named by answers and status until it is taken back", async () => {
   const changed = await set("gateway.port", 18791, await tag());
   assert.equal(changed.body.atNextStart, ["gateway.port"]);
-  const shown = await gateway.json("GET", "/kernel/config");
-  assert.equal(shown.awaitingStart, ["gateway.port"]);
+  const config = await gateway.json("GET", "/kernel/config");
+  assert.equal(config.awaitingStart, ["gateway.port"]);
   const { notices } = await gateway.json("GET", "/kernel/status");
   assert.ok(notices.some(({ text }: { text: string }) => text.includes("gateway.port")));
   await send("POST", "/kernel/config/undo", {}, await tag());

@@ -48,7 +48,7 @@ test("a home that is not there yet is fine", async () => {
   const { findings, stderr } = await doctor(there);
   for (const about of ["home", "rights", "configuration", "plugins", "hooks", "store"])
     assert.equal(
-      findings.filter((one) => one.about === about).map(({ level }) => level),
+      findings.filter((finding) => finding.about === about).map(({ level }) => level),
       ["ok"],
       about,
     );
@@ -64,19 +64,19 @@ test("a home that is not there yet is fine", async () => {
 test("without a gateway each fault is named with its remedy", async () => {
   const home = temporaryDir("portico-doctor-");
   const { port } = upstream.address() as AddressInfo;
-  const put = (path: string, text: string, mode = 0o600) => {
+  const writeFile = (path: string, text: string, mode = 0o600) => {
     mkdirSync(join(home, path, ".."), { recursive: true, mode: 0o700 });
     writeFileSync(join(home, path), text);
     chmodSync(join(home, path), mode);
   };
-  put(
+  writeFile(
     "portico.json",
     `{ gateway: { port: ${port} }, channels: { up: { provider: "openai" } } }`,
     0o644,
   );
-  put("plugins/torn/plugin.ts", "export default 1 +;");
-  put("hooks/odd/HOOK.md", "---\nevents: [gateway:startpu]\n---\n");
-  put("hooks/odd/handler.ts", "export default () => {};");
+  writeFile("plugins/torn/plugin.ts", "export default 1 +;");
+  writeFile("hooks/odd/HOOK.md", "---\nevents: [gateway:startpu]\n---\n");
+  writeFile("hooks/odd/handler.ts", "export default () => {};");
   chmodSync(home, 0o755);
   const { code, findings, stderr } = await doctor(home);
   assert.is(code, 1);
@@ -86,7 +86,7 @@ test("without a gateway each fault is named with its remedy", async () => {
   );
   const say = (about: string) =>
     findings
-      .filter((one) => one.about === about)
+      .filter((finding) => finding.about === about)
       .map(({ level, message, remedy }) => `${level}: ${message} → ${remedy}`)
       .join("\n");
   assert.match(say("home"), /^warning: other users can enter .* \(mode 755\) → Run `chmod 700 /);
@@ -105,9 +105,9 @@ test("without a gateway each fault is named with its remedy", async () => {
     say("channels"),
     /^warning: the channels were not tested, because no gateway is running → Run `portico start`/,
   );
-  put("portico.json", "{ gateway: { prot: 1 } }");
+  writeFile("portico.json", "{ gateway: { prot: 1 } }");
   const { findings: broken } = await doctor(home);
-  const configuration = broken.find((one) => one.about === "configuration");
+  const configuration = broken.find((finding) => finding.about === "configuration");
   assert.match(
     configuration?.message ?? "",
     "gateway.prot is not a known key; did you mean gateway.port?",
@@ -155,7 +155,7 @@ test("for a running gateway, channels, jobs and turns are checked too; status na
     const { code, findings } = await doctor(gateway.home);
     assert.is(code, 1);
     const levels = (about: string) =>
-      findings.filter((one) => one.about === about).map(({ level }) => level);
+      findings.filter((finding) => finding.about === about).map(({ level }) => level);
     const ofChannel = (name: string) =>
       findings.find(
         ({ about, remedy }) => about === "channels" && remedy?.includes(`channels test ${name}`),

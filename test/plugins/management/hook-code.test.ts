@@ -68,7 +68,7 @@ test("providers are listed with where they are asked", async () => {
     "GET",
     "/providers",
   );
-  const urlOf = (wanted: string) => providers.find(({ name }) => name === wanted)?.baseUrl;
+  const urlOf = (provider: string) => providers.find(({ name }) => name === provider)?.baseUrl;
   assert.is(urlOf("anthropic"), "https://api.anthropic.com");
   assert.is(urlOf("openrouter"), "https://openrouter.ai/api/v1");
 });
@@ -82,8 +82,8 @@ test("a mapping that is not made yet can be tried on a request", async () => {
   assert.match(tried.task, /Look at/);
   const unknown = { path: "shop", body: {} };
   assert.is((await gateway.request("POST", "/webhooks/test", unknown)).status, 404);
-  const taken = { path: "x y", body: {}, change: { message: "x" } };
-  assert.is((await gateway.request("POST", "/webhooks/test", taken)).status, 400);
+  const sample = { path: "x y", body: {}, change: { message: "x" } };
+  assert.is((await gateway.request("POST", "/webhooks/test", sample)).status, 400);
   assert.equal((await gateway.json("GET", "/webhooks")).mappings, []);
 });
 

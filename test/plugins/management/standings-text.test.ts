@@ -32,8 +32,8 @@ test("an entry that differs in any way from the list before is written again", (
 });
 
 test("members that are for others stay out of it", () => {
-  const one = { name: "a", state: "active", dir: "/home/x/hooks/a" };
-  assert.is(cachedStandingsJson()([one]), '[{"name":"a","state":"active"}]');
+  const entry = { name: "a", state: "active", dir: "/home/x/hooks/a" };
+  assert.is(cachedStandingsJson()([entry]), '[{"name":"a","state":"active"}]');
 });
 
 test.run();
