@@ -48,22 +48,22 @@ test("every part of a result goes to MCP clients unchanged, and the tool with al
   assert.equal(listed.annotations, { title: "Everything", readOnlyHint: true, unknownHint: 1 });
   assert.equal([listed.title, listed.outputSchema.type], ["Everything", "object"]);
   assert.is(listed.icons.length, 1);
-  const answer = await result("tools/call", { name: "one_everything", arguments: {} });
+  const toolResult = await result("tools/call", { name: "one_everything", arguments: {} });
   assert.equal(
-    answer.content.map(({ type }: { type: string }) => type),
+    toolResult.content.map(({ type }: { type: string }) => type),
     ["text", "image", "audio", "resource", "resource", "resource", "resource_link"],
   );
-  assert.equal(answer.content[0], {
+  assert.equal(toolResult.content[0], {
     type: "text",
     text: "words",
     annotations: { audience: ["user"], priority: 0.5 },
     extra: 1,
   });
-  assert.is(answer.content[2].mimeType, "audio/wav");
-  assert.is(answer.content[5].resource.blob, "AAAA");
-  assert.is(answer.content[6].uri, "test://d");
-  assert.equal(answer.structuredContent, { count: 7 });
-  assert.equal(answer._meta, { "example.org/kept": true });
+  assert.is(toolResult.content[2].mimeType, "audio/wav");
+  assert.is(toolResult.content[5].resource.blob, "AAAA");
+  assert.is(toolResult.content[6].uri, "test://d");
+  assert.equal(toolResult.structuredContent, { count: 7 });
+  assert.equal(toolResult._meta, { "example.org/kept": true });
   const failed = await result("tools/call", { name: "one_error_handling" });
   assert.equal([failed.isError, failed.content.length], [true, 2]);
 });
@@ -148,11 +148,11 @@ test("prompts of two servers have names of their own", async () => {
   const names = prompts.map(({ name }: { name: string }) => name);
   assert.is(new Set(names).size, 8);
   assert.ok(names.includes("one_simple_prompt") && names.includes("two_simple_prompt"));
-  const got = await result("prompts/get", {
+  const prompt = await result("prompts/get", {
     name: "two_prompt_with_arguments",
     arguments: { arg1: "x", arg2: "y" },
   });
-  assert.match(got.messages[0].content.text, /arg1='x', arg2='y'/);
+  assert.match(prompt.messages[0].content.text, /arg1='x', arg2='y'/);
 });
 
 test("resources are listed and read, those with the same URI by the server's name", async () => {

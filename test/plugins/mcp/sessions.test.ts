@@ -81,18 +81,18 @@ test("without a session no client can be asked, and the tool says so", async () 
 
 test("a client hears of a resource that it follows until it does not any more", async () => {
   const { client } = await connect();
-  const heard: string[] = [];
+  const notifications: string[] = [];
   client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => {
-    heard.push(params.uri);
+    notifications.push(params.uri);
   });
   // The stream on which it hears opens a moment after the handshake.
   await until("the update", async () => {
     await client.subscribeResource({ uri: "test://static-text" });
-    if (heard.length > 0) return true;
+    if (notifications.length > 0) return true;
     await client.unsubscribeResource({ uri: "test://static-text" });
     return false;
   });
-  assert.is(heard[0], "test://static-text");
+  assert.is(notifications[0], "test://static-text");
   await client.unsubscribeResource({ uri: "test://static-text" });
 });
 
@@ -187,8 +187,8 @@ test("the session that was unused for the longest time makes room for a new one"
   }
   const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
   const statusOf = async (id: string | undefined) => {
-    const named = { ...headers, "mcp-session-id": id ?? "" };
-    return (await gateway.request("POST", "/mcp", ping, { headers: named })).status;
+    const sessionHeaders = { ...headers, "mcp-session-id": id ?? "" };
+    return (await gateway.request("POST", "/mcp", ping, { headers: sessionHeaders })).status;
   };
   assert.equal([await statusOf(ids[0]), await statusOf(ids.at(-1))], [404, 200]);
   // One that listens is in use.
