@@ -84,8 +84,8 @@ test.before.each(() => {
   claude.seen.length = 0;
   other.seen.length = 0;
   other.views.length = 0;
-  claude.answer = (seen, res) =>
-    seen.body.stream
+  claude.answer = (request, res) =>
+    request.body.stream
       ? res.writeHead(200, { "content-type": "text/event-stream" }).end(streamText(events))
       : json(res, message);
   other.next = { answer: { text: ["Hel", "lo"] } };
@@ -104,14 +104,14 @@ test("credentials come as bearer or x-api-key; errors have Anthropic's form and 
   assert.is(good.headers.get("request-id"), good.headers.get("x-request-id"));
   for (const headers of [{}, { "x-api-key": "wrong" }]) {
     const bad = await post(headers as Record<string, string>);
-    const answer = (await bad.json()) as {
+    const errorBody = (await bad.json()) as {
       type: string;
       error: { type: string };
       request_id: string;
     };
     assert.is(bad.status, 401);
-    assert.equal([answer.type, answer.error.type], ["error", "authentication_error"]);
-    assert.is(answer.request_id, bad.headers.get("x-request-id"));
+    assert.equal([errorBody.type, errorBody.error.type], ["error", "authentication_error"]);
+    assert.is(errorBody.request_id, bad.headers.get("x-request-id"));
   }
 });
 
@@ -177,8 +177,8 @@ test("a whole answer is a Message, a stream its events", async () => {
 });
 
 test("the first event estimates the tokens of the prompt where the channel counts at the end", async () => {
-  const asked = { model: "other/gpt-4o", messages: user("word ".repeat(200)), stream: true };
-  const events = (await (await ask(asked)).text()).trim().split("\n\n");
+  const request = { model: "other/gpt-4o", messages: user("word ".repeat(200)), stream: true };
+  const events = (await (await ask(request)).text()).trim().split("\n\n");
   const data = events.map((event) => JSON.parse(/^data: (.*)$/m.exec(event)![1]!));
   const start = data.find(({ type }) => type === "message_start").message.usage.input_tokens;
   assert.ok(start > 200 && start < 300, String(start));
@@ -208,19 +208,23 @@ test("a channel of Anthropic's gets the request as it is, and its answer comes b
   assert.equal(await whole.json(), { ...message, model: "claude/claude-x" });
   assert.is(whole.headers.get("x-portico-model"), "claude-x");
   assert.is(whole.headers.get("x-portico-dropped"), null);
-  const [seen] = claude.seen;
-  assert.equal(seen!.body, { ...body, model: "claude-x" });
-  assert.is(seen!.path, "/v1/messages");
-  const { "x-api-key": key, "anthropic-beta": beta, "anthropic-version": version } = seen!.headers;
+  const [upstreamRequest] = claude.seen;
+  assert.equal(upstreamRequest!.body, { ...body, model: "claude-x" });
+  assert.is(upstreamRequest!.path, "/v1/messages");
+  const {
+    "x-api-key": key,
+    "anthropic-beta": beta,
+    "anthropic-version": version,
+  } = upstreamRequest!.headers;
   assert.equal([key, beta, version], ["up", "context-1", "2026-10-21"]);
   const streamed = await ask({ ...body, stream: true });
-  const named = streamText(events).replace('"model":"claude-x"', '"model":"claude/claude-x"');
-  assert.is(await streamed.text(), named);
+  const expected = streamText(events).replace('"model":"claude-x"', '"model":"claude/claude-x"');
+  assert.is(await streamed.text(), expected);
 });
 
 test("calls of a channel of Anthropic's keep their arguments where their ids are replaced", async () => {
-  const called = ["toolu_1", "toolu_2"];
-  const blocks = called.flatMap((id, index): [string, object][] => [
+  const callIds = ["toolu_1", "toolu_2"];
+  const blocks = callIds.flatMap((id, index): [string, object][] => [
     [
       "content_block_start",
       { index, content_block: { type: "tool_use", id, name: "calc", input: {} } },
@@ -236,8 +240,8 @@ test("calls of a channel of Anthropic's keep their arguments where their ids are
     res
       .writeHead(200, { "content-type": "text/event-stream" })
       .end(streamText([events[0]!, ...blocks, ...events.slice(-2)]));
-  const earlier = called.map((id) => ({ type: "tool_use", id, name: "calc", input: {} }));
-  const results = called.map((id) => ({ type: "tool_result", tool_use_id: id, content: "r" }));
+  const earlier = callIds.map((id) => ({ type: "tool_use", id, name: "calc", input: {} }));
+  const results = callIds.map((id) => ({ type: "tool_result", tool_use_id: id, content: "r" }));
   const messages = [...user("Hi"), { role: "assistant", content: earlier }, ...user(results)];
   const tools = [{ name: "calc", input_schema: { type: "object" } }];
   const response = await ask({ model: "claude/claude-x", messages, tools, stream: true });
@@ -245,7 +249,7 @@ test("calls of a channel of Anthropic's keep their arguments where their ids are
   for (const event of (await response.text()).trim().split("\n\n")) {
     const { type, index, delta, content_block } = JSON.parse(event.split("data: ")[1]!);
     if (type === "content_block_start") {
-      assert.not.ok(called.includes(content_block.id), "the id is a new one");
+      assert.not.ok(callIds.includes(content_block.id), "the id is a new one");
       args[index] = "";
     }
     if (delta?.type === "input_json_delta") args[index] += delta.partial_json;
@@ -296,9 +300,9 @@ test("what only Anthropic knows goes to a channel of its own, every other refuse
       ["claude/claude-x", 200],
       ["either", 200],
     ] as const) {
-      const answer = await ask({ model, ...row });
-      assert.is(answer.status, status, `${model} ${JSON.stringify(row)}`);
-      const { error } = (await answer.json()) as { error?: { message: string } };
+      const response = await ask({ model, ...row });
+      assert.is(response.status, status, `${model} ${JSON.stringify(row)}`);
+      const { error } = (await response.json()) as { error?: { message: string } };
       if (status === 400)
         assert.match(
           error!.message,
@@ -342,19 +346,19 @@ test("where Anthropic fails, the next channel answers in the same form", async (
     json(res, { type: "error", error: { type: "api_error", message: "down" } }, 500);
   for (const stream of [false, true]) {
     const lost = { context_management: {}, made_up: 1, seed: null };
-    const answer = await ask({ model: "smart", messages: user("Hi"), stream, ...lost });
-    assert.is(answer.headers.get("x-portico-channel"), "other");
-    assert.is(answer.headers.get("x-portico-dropped"), "context_management, made_up");
-    assert.match(await answer.text(), stream ? /text_delta","text":"Hel"/ : '"text":"Hello"');
+    const response = await ask({ model: "smart", messages: user("Hi"), stream, ...lost });
+    assert.is(response.headers.get("x-portico-channel"), "other");
+    assert.is(response.headers.get("x-portico-dropped"), "context_management, made_up");
+    assert.match(await response.text(), stream ? /text_delta","text":"Hel"/ : '"text":"Hello"');
   }
   // A stream that begins with an error has not begun.
   claude.answer = (_, res) =>
     res
       .writeHead(200, { "content-type": "text/event-stream" })
       .end(streamText([["error", { error: { type: "overloaded_error", message: "busy" } }]]));
-  const answer = await ask({ model: "smart", messages: user("Hi"), stream: true });
-  assert.is(answer.headers.get("x-portico-channel"), "other");
-  await answer.text();
+  const response = await ask({ model: "smart", messages: user("Hi"), stream: true });
+  assert.is(response.headers.get("x-portico-channel"), "other");
+  await response.text();
 });
 
 test("an error within Anthropic's own stream ends it once, in its form", async () => {
@@ -380,8 +384,8 @@ test("an error within Anthropic's own stream ends it once, in its form", async (
 
 test("hooks see and change, answer, refuse and add to these messages as to all others", async () => {
   const text = async (content: string, more: object = {}) => {
-    const answer = await ask({ messages: user(content), ...more });
-    return [answer.status, await answer.text()] as const;
+    const response = await ask({ messages: user(content), ...more });
+    return [response.status, await response.text()] as const;
   };
   for (const stream of [false, true]) {
     assert.match((await text("reply please", { stream }))[1], stream ? /by .*hook/s : "by a hook");

@@ -189,9 +189,11 @@ test("usage is estimated where the channel does not count, whole and streamed al
   };
   const usages = [];
   for (const streamed of [false, true]) {
-    const asked = { model: "oai/gpt-x", max_tokens: 99, messages, stream: streamed };
-    const told = await (await gateway.request("POST", "/v1/messages", asked)).text();
-    const counts = [...told.matchAll(/"(input|output)_tokens":(\d+)/g)].map(([, , count]) => count);
+    const request = { model: "oai/gpt-x", max_tokens: 99, messages, stream: streamed };
+    const events = await (await gateway.request("POST", "/v1/messages", request)).text();
+    const counts = [...events.matchAll(/"(input|output)_tokens":(\d+)/g)].map(
+      ([, , count]) => count,
+    );
     usages.push(counts.slice(-2).map(Number));
   }
   assert.equal(usages[0], usages[1]);
@@ -220,12 +222,12 @@ test("zeros behind real counts leave the counts of a message as they are", async
       ...events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`),
     );
   const client = new Anthropic({ baseURL: gateway.url, apiKey: gateway.token, maxRetries: 0 });
-  const asked = {
+  const request = {
     model: "claude-opus-5",
     max_tokens: 9,
     messages: [{ role: "user", content: "hi" }],
   };
-  const final = await client.messages.stream(asked as any).finalMessage();
+  const final = await client.messages.stream(request as any).finalMessage();
   const { input_tokens, output_tokens } = final.usage;
   assert.equal([input_tokens, output_tokens], [30, 20]);
 });

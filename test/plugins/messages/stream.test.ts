@@ -19,7 +19,7 @@ const usage = {
 async function events(chunks: ChatChunk[]): Promise<any[]> {
   const translator = acceptChunks(new MessagesEncoder("asked", "req_1"));
   return readNamedEvents(
-    chunks.map((one) => translator.chunk(one)).join("") + (await translator.end()),
+    chunks.map((part) => translator.chunk(part)).join("") + (await translator.end()),
   );
 }
 const brief = (list: any[]) =>
@@ -27,7 +27,7 @@ const brief = (list: any[]) =>
     const what =
       delta?.text ?? delta?.thinking ?? delta?.partial_json ?? block?.name ?? block?.type;
     return [type.replace("content_block_", ""), index, what]
-      .filter((one) => one !== undefined)
+      .filter((event) => event !== undefined)
       .join(" ");
   });
 
@@ -88,7 +88,7 @@ test("calls whose pieces come mixed keep them, and one without arguments has an 
     if (type === "content_block_delta") args[index] += delta.partial_json;
   assert.equal(args, ['{"a":1}', '{"b":2}', "{}"]);
   for (const type of ["content_block_start", "content_block_stop"])
-    assert.is(list.filter((one) => one.type === type).length, 3);
+    assert.is(list.filter((event) => event.type === type).length, 3);
 });
 
 test("finish reasons, a refusal, and an answer of nothing", async () => {
@@ -149,7 +149,7 @@ test("what a provider wants to see again travels in a sealed block, whole or str
     "asked",
   );
   const sealed = streamed
-    .map((one) => one.content_block)
+    .map((event) => event.content_block)
     .find((block) => block?.type === "redacted_thinking");
   assert.equal((whole["content"] as object[])[0], sealed);
   const { messages } = readMessages({
