@@ -53,10 +53,10 @@ function parse(text: string): Parsed {
 }
 
 async function scrape(gateway: InProcessGateway): Promise<Parsed & { text: string }> {
-  const answer = await gateway.request("GET", "/metrics");
-  assert.is(answer.status, 200);
-  assert.is(answer.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
-  const text = await answer.text();
+  const response = await gateway.request("GET", "/metrics");
+  assert.is(response.status, 200);
+  assert.is(response.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+  const text = await response.text();
   return { text, ...parse(text) };
 }
 
@@ -81,12 +81,12 @@ test("tells requests, chat, channels, hooks, plugins, store and process", async 
       undefined,
     );
     for (const stream of [false, true]) {
-      const answer = await gateway.request("POST", "/v1/chat/completions", {
+      const response = await gateway.request("POST", "/v1/chat/completions", {
         model: "echo",
         stream,
         messages: [{ role: "user", content: "hello there" }],
       });
-      await answer.text();
+      await response.text();
     }
     await (await gateway.request("GET", "/nowhere")).text();
     await (await gateway.request("GET", "/channels", undefined, { token: "wrong" })).text();
@@ -195,8 +195,8 @@ test("tells keys, their budgets and costs, and turns", async () => {
   try {
     const messages = [{ role: "user", content: "hello there" }];
     const body = { model: "local/priced", messages, max_tokens: 5 };
-    const answer = await gateway.request("POST", "/v1/chat/completions", body, { token: KEY });
-    assert.is(answer.status, 200, await answer.text());
+    const response = await gateway.request("POST", "/v1/chat/completions", body, { token: KEY });
+    assert.is(response.status, 200, await response.text());
     await gateway.json("POST", "/agent", { message: "hello", wait: true });
     const { series } = await until("the turn to be counted", async () => {
       const now = await scrape(gateway);
