@@ -18,12 +18,12 @@ let up: Upstream;
 let gateway: InProcessGateway;
 
 test.before(async () => {
-  up = await startUpstream((seen, res) => {
-    if (seen.path.endsWith("/moderations"))
-      return json(res, { results: [{ flagged: seen.body.input === "b" }] });
-    if (seen.path.endsWith("/embeddings"))
+  up = await startUpstream((request, res) => {
+    if (request.path.endsWith("/moderations"))
+      return json(res, { results: [{ flagged: request.body.input === "b" }] });
+    if (request.path.endsWith("/embeddings"))
       return json(res, { data: [{ index: 0, embedding: [up.seen.length] }] });
-    return seen.body.stream ? stream(res, ...hello) : json(res, completion("ok"));
+    return request.body.stream ? stream(res, ...hello) : json(res, completion("ok"));
   });
   gateway = await startGateway({
     config: {
@@ -44,14 +44,14 @@ test.after(async () => {
 async function ask(content: string, more: object = {}, headers: Record<string, string> = {}) {
   const body = { model: "kept", temperature: 0, messages: [{ role: "user", content }], ...more };
   const response = await gateway.request("POST", "/v1/chat/completions", body, { headers });
-  const told = (name: string) => response.headers.get(`x-portico-${name}`);
+  const readHeader = (name: string) => response.headers.get(`x-portico-${name}`);
   const text = await response.text();
   return {
     status: response.status,
     text,
-    cache: told("cache"),
-    channel: told("channel"),
-    attempts: told("attempts"),
+    cache: readHeader("cache"),
+    channel: readHeader("channel"),
+    attempts: readHeader("attempts"),
   };
 }
 
@@ -185,16 +185,16 @@ test("handlers see every response that leaves, those of the cache too", async ()
 });
 
 test("errors and streams that break off are not kept", async () => {
-  const answer = up.answer;
-  up.answer = (seen, res) => {
-    if (!seen.body.stream) return json(res, { error: { message: "no" } }, 400);
+  const originalAnswerer = up.answer;
+  up.answer = (request, res) => {
+    if (!request.body.stream) return json(res, { error: { message: "no" } }, 400);
     res.writeHead(200, { "content-type": "text/event-stream" });
     res.write(hello[0]!);
     res.write(hello[1]!, () => res.destroy());
   };
   await ask("bad");
   await ask("bad", { stream: true });
-  up.answer = answer;
+  up.answer = originalAnswerer;
   assert.is((await ask("bad")).cache, "miss");
   assert.is((await ask("bad", { stream: true })).cache, "miss");
 });

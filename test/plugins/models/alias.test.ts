@@ -18,8 +18,8 @@ let gateway: InProcessGateway;
 const messages = [{ role: "user", content: "hi" }];
 
 test.before(async () => {
-  up = await startUpstream((seen, res) =>
-    seen.body.stream ? stream(res, ...hello) : json(res, completion("ok")),
+  up = await startUpstream((request, res) =>
+    request.body.stream ? stream(res, ...hello) : json(res, completion("ok")),
   );
   const channel = { provider: "openai", baseUrl: up.url, maxRetries: 0 };
   gateway = await startGateway({
@@ -55,8 +55,8 @@ test.before(async () => {
 });
 test.before.each(() => {
   up.seen.length = 0;
-  up.answer = (seen, res) =>
-    seen.body.stream ? stream(res, ...hello) : json(res, completion("ok"));
+  up.answer = (request, res) =>
+    request.body.stream ? stream(res, ...hello) : json(res, completion("ok"));
 });
 test.after(async () => {
   await gateway?.stop();
@@ -65,17 +65,17 @@ test.after(async () => {
 
 const ask = (body: object) =>
   gateway.request("POST", "/v1/chat/completions", { messages, ...body });
-const sent = () => up.seen.at(-1)!.body;
+const lastBody = () => up.seen.at(-1)!.body;
 
 test("defaults, forced settings, ceilings and a system text", async () => {
   for (const model of ["shaped", "nested"]) {
     await (await ask({ model })).text();
-    const { temperature, top_p, seed, max_tokens, stream } = sent();
+    const { temperature, top_p, seed, max_tokens, stream } = lastBody();
     assert.equal(
-      [temperature, top_p, seed, max_tokens, stream, sent().model],
+      [temperature, top_p, seed, max_tokens, stream, lastBody().model],
       [0.5, 0.9, 7, 100, undefined, "a"],
     );
-    assert.equal(sent().messages, [{ role: "system", content: "Be brief." }, ...messages]);
+    assert.equal(lastBody().messages, [{ role: "system", content: "Be brief." }, ...messages]);
   }
   await (
     await ask({
@@ -87,19 +87,19 @@ test("defaults, forced settings, ceilings and a system text", async () => {
       stream: true,
     })
   ).text();
-  const { temperature, top_p, seed, max_tokens, max_completion_tokens, stream } = sent();
+  const { temperature, top_p, seed, max_tokens, max_completion_tokens, stream } = lastBody();
   assert.equal(
     [temperature, top_p, seed, max_tokens, max_completion_tokens, stream],
     [1, 0.1, 7, undefined, 100, true],
   );
   await (await ask({ model: "shaped", max_tokens: 5 })).text();
-  assert.is(sent().max_tokens, 5);
+  assert.is(lastBody().max_tokens, 5);
 });
 
 test("max_tokens and max_completion_tokens are one setting", async () => {
   const limits = async (route: string, body: object) => {
     assert.is((await gateway.request("POST", `/v1/${route}`, body)).status, 200);
-    return [sent().max_tokens, sent().max_completion_tokens];
+    return [lastBody().max_tokens, lastBody().max_completion_tokens];
   };
   for (const given of [
     {},
@@ -124,18 +124,21 @@ test("max_tokens and max_completion_tokens are one setting", async () => {
     undefined,
     33,
   ]);
-  const usual = (given: object) =>
-    limits("chat/completions", { model: "usual", messages, ...given });
+  const usual = (members: object) =>
+    limits("chat/completions", { model: "usual", messages, ...members });
   assert.equal(await usual({}), [33, undefined]);
   assert.equal(await usual({ max_completion_tokens: 5 }), [undefined, 5]);
   assert.equal(await usual({ max_completion_tokens: null }), [33, null]);
 });
 
 test("one target's shape does not reach the next", async () => {
-  up.answer = (seen, res) =>
-    seen.body.model === "a" ? json(res, { error: {} }, 500) : json(res, completion("ok"));
+  up.answer = (request, res) =>
+    request.body.model === "a" ? json(res, { error: {} }, 500) : json(res, completion("ok"));
   assert.is((await ask({ model: "mixed" })).status, 200);
-  assert.equal([up.seen[0]!.body.seed, sent().seed, sent().messages.length], [7, undefined, 1]);
+  assert.equal(
+    [up.seen[0]!.body.seed, lastBody().seed, lastBody().messages.length],
+    [7, undefined, 1],
+  );
 });
 
 test("it goes on for a context too long and a filter, where it says so", async () => {
@@ -160,8 +163,8 @@ test("it goes on for a context too long and a filter, where it says so", async (
     },
   ];
   for (const { status, body } of causes) {
-    up.answer = (seen, res) =>
-      seen.body.model === "a" ? json(res, body, status) : json(res, completion("ok"));
+    up.answer = (request, res) =>
+      request.body.model === "a" ? json(res, body, status) : json(res, completion("ok"));
     const on = await ask({ model: "long" });
     assert.equal([on.status, on.headers.get("x-portico-channel")], [200, "two"]);
     assert.is((await ask({ model: "plain" })).status, status);
@@ -198,8 +201,8 @@ test("it goes on for what each provider says of a prompt too long or forbidden, 
     "Invalid 'input': string too short",
   ];
   for (const message of [...goesOn, ...stays]) {
-    up.answer = (seen, res) =>
-      seen.body.model === "a"
+    up.answer = (request, res) =>
+      request.body.model === "a"
         ? json(res, { error: { message } }, 400)
         : json(res, completion("ok"));
     assert.is((await ask({ model: "long" })).status, stays.includes(message) ? 400 : 200, message);
@@ -207,8 +210,8 @@ test("it goes on for what each provider says of a prompt too long or forbidden, 
 });
 
 test("latency: the faster channel first, once both are known", async () => {
-  up.answer = (seen, res) => {
-    if (seen.body.model === "a") setTimeout(() => json(res, completion("slow")), 60);
+  up.answer = (request, res) => {
+    if (request.body.model === "a") setTimeout(() => json(res, completion("slow")), 60);
     else json(res, completion("quick"));
   };
   for (let i = 0; i < 3; i++) await (await ask({ model: "one/a" })).text();
@@ -221,13 +224,13 @@ test("latency: the faster channel first, once both are known", async () => {
 
 test("a channel over its own limit is passed over; where all are, 429 says when to come again", async () => {
   for (const two of ["three/c", "four/d"]) {
-    const seen = [];
+    const channels = [];
     for (let i = 0; i < 3; i++) {
       const response = await ask({ models: [two, "two/b"] });
-      seen.push(response.headers.get("x-portico-channel"));
+      channels.push(response.headers.get("x-portico-channel"));
       await response.text();
     }
-    assert.equal(seen, [two.slice(0, -2), "two", "two"]);
+    assert.equal(channels, [two.slice(0, -2), "two", "two"]);
     const alone = await ask({ model: two });
     assert.is(alone.status, 429);
     assert.ok(Number(alone.headers.get("retry-after")) > 30);

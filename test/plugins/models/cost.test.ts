@@ -18,8 +18,10 @@ let gateway: InProcessGateway;
 test.before(async () => {
   await withinOneDay();
   const usage = { prompt_tokens: 1000, completion_tokens: 0, total_tokens: 1000 };
-  up = await startUpstream((seen, res) =>
-    seen.body.model === "broken" ? json(res, {}, 400) : json(res, { ...completion("ok"), usage }),
+  up = await startUpstream((request, res) =>
+    request.body.model === "broken"
+      ? json(res, {}, 400)
+      : json(res, { ...completion("ok"), usage }),
   );
   const channel = { provider: "openai", baseUrl: up.url, maxRetries: 0 };
   gateway = await startGateway({
@@ -55,12 +57,12 @@ test.after(async () => {
 async function ask(model: string) {
   const body = { model, messages: [{ role: "user", content: "hi" }] };
   const response = await gateway.request("POST", "/v1/chat/completions", body);
-  const told = (name: string) => response.headers.get(name);
-  const where = `${told("x-portico-channel")}/${told("x-portico-model")}`;
+  const readHeader = (name: string) => response.headers.get(name);
+  const where = `${readHeader("x-portico-channel")}/${readHeader("x-portico-model")}`;
   return {
     status: response.status,
     where,
-    wait: Number(told("retry-after")),
+    wait: Number(readHeader("retry-after")),
     body: (await response.json()) as any,
   };
 }

@@ -16,7 +16,7 @@ const vectors = [
   [0.5, -1, 0.25],
   [1, 2, 3],
 ];
-const answer = {
+const embeddingList = {
   object: "list",
   data: vectors.map((embedding, index) => ({ object: "embedding", index, embedding })),
   model: "embed-x",
@@ -24,8 +24,10 @@ const answer = {
 };
 
 test.before(async () => {
-  up = await startUpstream((_, res) => json(res, answer), { models: ["embed-x"] });
-  spare = await startUpstream((_, res) => json(res, { ...answer, model: "spare" }), { models: [] });
+  up = await startUpstream((_, res) => json(res, embeddingList), { models: ["embed-x"] });
+  spare = await startUpstream((_, res) => json(res, { ...embeddingList, model: "spare" }), {
+    models: [],
+  });
   gateway = await startGateway({
     config: {
       channels: {
@@ -51,21 +53,21 @@ test.after(async () => {
 test.before.each(() => {
   up.seen.length = 0;
   spare.seen.length = 0;
-  up.answer = (_, res) => json(res, answer);
+  up.answer = (_, res) => json(res, embeddingList);
 });
 
 test("the openai package gets vectors, as floats and as it asks by itself (base64)", async () => {
   for (const format of [undefined, "float"] as const) {
-    const got = await client.embeddings.create({
+    const list = await client.embeddings.create({
       model: "main/embed-x",
       input: ["a", "b"],
       ...(format && { encoding_format: format }),
     });
     assert.equal(
-      got.data.map((one) => [...one.embedding]),
+      list.data.map((embedding) => [...embedding.embedding]),
       vectors,
     );
-    assert.equal(got.usage, { prompt_tokens: 7, total_tokens: 7 });
+    assert.equal(list.usage, { prompt_tokens: 7, total_tokens: 7 });
   }
   const [first] = up.seen;
   assert.is(first!.path, "/v1/embeddings");
@@ -76,19 +78,22 @@ test("the openai package gets vectors, as floats and as it asks by itself (base6
 test("vectors that come as base64 unasked become floats", async () => {
   const packed = Buffer.from(Float32Array.from([0.5, -1]).buffer).toString("base64");
   up.answer = (_, res) =>
-    json(res, { ...answer, data: [{ object: "embedding", index: 0, embedding: packed }] });
-  const got = await gateway.json("POST", "/v1/embeddings", { model: "main/embed-x", input: "a" });
-  assert.equal(got.data[0].embedding, [0.5, -1]);
+    json(res, { ...embeddingList, data: [{ object: "embedding", index: 0, embedding: packed }] });
+  const response = await gateway.json("POST", "/v1/embeddings", {
+    model: "main/embed-x",
+    input: "a",
+  });
+  assert.equal(response.data[0].embedding, [0.5, -1]);
 });
 
 test("a channel without embeddings is passed over, a failing one too, and headers tell where the answer is from", async () => {
   up.answer = (_, res) => json(res, { error: { message: "down" } }, 500);
-  const got = await gateway.request("POST", "/v1/embeddings", { model: "vector", input: "a" });
-  assert.is(got.status, 200);
-  assert.is(got.headers.get("x-portico-channel"), "spare");
-  assert.is(got.headers.get("x-portico-model"), "embed-y");
-  assert.is(got.headers.get("x-portico-attempts"), "2");
-  assert.is(((await got.json()) as { model: string }).model, "spare");
+  const response = await gateway.request("POST", "/v1/embeddings", { model: "vector", input: "a" });
+  assert.is(response.status, 200);
+  assert.is(response.headers.get("x-portico-channel"), "spare");
+  assert.is(response.headers.get("x-portico-model"), "embed-y");
+  assert.is(response.headers.get("x-portico-attempts"), "2");
+  assert.is(((await response.json()) as { model: string }).model, "spare");
   assert.is(spare.seen[0]!.body.model, "embed-y");
 });
 
@@ -131,16 +136,16 @@ test("a response without vectors is the upstream's failure, for every provider",
 
 test("errors: no embeddings here, the upstream's refusal, a chat answer, an unknown model, no token", async () => {
   const error = async (body: object, token?: null) => {
-    const got = await gateway.request(
+    const response = await gateway.request(
       "POST",
       "/v1/embeddings",
       body,
       token === null ? { token } : {},
     );
-    const said = (await got.json()) as {
+    const errorBody = (await response.json()) as {
       error: { code: string; message: string; param: string | null };
     };
-    return [got.status, said.error] as const;
+    return [response.status, errorBody.error] as const;
   };
   for (const model of ["echo", "claude/x"]) {
     const [status, problem] = await error({ model, input: "a" });
@@ -199,58 +204,58 @@ test("ollama, gemini, mistral and azure are asked in their own way", async () =>
       { embeddings: vectors.map((values) => ({ values })) },
       "/v1beta/models/emb:batchEmbedContents",
     ],
-    ["mist/emb", answer, "/v1/embeddings"],
-    ["blue/emb", answer, "/openai/v1/embeddings"],
+    ["mist/emb", embeddingList, "/v1/embeddings"],
+    ["blue/emb", embeddingList, "/openai/v1/embeddings"],
   ];
   for (const [model, body, path] of rows) {
     up.seen.length = 0;
     up.answer = (_, res) => json(res, body);
-    const got = await client.embeddings.create({ model, input: ["a", "b"] });
+    const list = await client.embeddings.create({ model, input: ["a", "b"] });
     assert.equal(
-      got.data.map((one) => [...one.embedding]),
+      list.data.map((embedding) => [...embedding.embedding]),
       vectors,
       model,
     );
     assert.is(up.seen[0]!.path, path);
     assert.not.ok("messages" in up.seen[0]!.body, model);
     const more = { user: "u", odd: 1, dimensions: null, encoding_format: "float" };
-    const answered = await gateway.request("POST", "/v1/embeddings", {
+    const response = await gateway.request("POST", "/v1/embeddings", {
       model,
       input: ["a", "b"],
       ...more,
     });
-    const dropped = answered.headers.get("x-portico-dropped");
+    const dropped = response.headers.get("x-portico-dropped");
     assert.is(dropped, model === "blue/emb" ? null : "user, odd", model);
   }
 });
 
 test("members that a server leaves out of its response are there", async () => {
   up.answer = (_, res) => json(res, { data: vectors.map((embedding) => ({ embedding })) });
-  const got = await gateway.json("POST", "/v1/embeddings", {
+  const response = await gateway.json("POST", "/v1/embeddings", {
     model: "main/embed-x",
     input: ["a", "b"],
   });
-  assert.equal(got, { ...answer, usage: { prompt_tokens: 0, total_tokens: 0 } });
+  assert.equal(response, { ...embeddingList, usage: { prompt_tokens: 0, total_tokens: 0 } });
 });
 
 test("the end is reported as chat:response, with the usage", async () => {
-  const seen: any[] = [];
-  const undo = gateway.gateway.bus.on("chat:response", (event) => void seen.push(event.context), {
+  const events: any[] = [];
+  const undo = gateway.gateway.bus.on("chat:response", (event) => void events.push(event.context), {
     owner: "test",
   });
   await gateway.json("POST", "/v1/embeddings", { model: "main/embed-x", input: "a" });
-  await until("the event", () => seen.length > 0);
+  await until("the event", () => events.length > 0);
   await undo();
-  assert.equal(seen[0].usage, { prompt_tokens: 7, completion_tokens: 0, total_tokens: 7 });
-  assert.equal([seen[0].channel, seen[0].model, seen[0].status], ["main", "embed-x", 200]);
+  assert.equal(events[0].usage, { prompt_tokens: 7, completion_tokens: 0, total_tokens: 7 });
+  assert.equal([events[0].channel, events[0].model, events[0].status], ["main", "embed-x", 200]);
 });
 
 test("a client that leaves cuts the upstream", async () => {
   const leaving = new AbortController();
   let cut: Promise<void> | undefined;
-  const asked = new Promise<void>((resolve) => {
-    up.answer = (seen) => {
-      cut = seen.cut;
+  const requestArrival = new Promise<void>((resolve) => {
+    up.answer = (upstreamRequest) => {
+      cut = upstreamRequest.cut;
       resolve();
     };
   });
@@ -262,7 +267,7 @@ test("a client that leaves cuts the upstream", async () => {
       { signal: leaving.signal },
     )
     .catch(() => {});
-  await asked;
+  await requestArrival;
   leaving.abort();
   await Promise.all([cut, request]);
 });

@@ -18,8 +18,8 @@ let first: Upstream;
 let second: Upstream;
 let gateway: InProcessGateway | undefined;
 const messages = [{ role: "user", content: "hi" }];
-const ok: Answerer = (seen, res) =>
-  seen.body.stream ? stream(res, ...hello) : json(res, completion("ok"));
+const ok: Answerer = (request, res) =>
+  request.body.stream ? stream(res, ...hello) : json(res, completion("ok"));
 const broken: Answerer = (_, res) => json(res, { error: { message: "broken" } }, 500);
 
 test.before(async () => {
@@ -41,13 +41,17 @@ test.after(async () => {
 });
 
 /** Two channels that list the model `m`, the first one tried first. */
-async function start(one: object = {}, two: object = {}, more: object = {}): Promise<void> {
+async function start(
+  firstSettings: object = {},
+  secondSettings: object = {},
+  more: object = {},
+): Promise<void> {
   const base = { provider: "openai", models: ["m"], maxRetries: 0 };
   gateway = await startGateway({
     config: {
       channels: {
-        one: { ...base, baseUrl: first.url, priority: 1, apiKey: "k1", ...one },
-        two: { ...base, baseUrl: second.url, apiKey: "k2", ...two },
+        one: { ...base, baseUrl: first.url, priority: 1, apiKey: "k1", ...firstSettings },
+        two: { ...base, baseUrl: second.url, apiKey: "k2", ...secondSettings },
       },
       ...more,
     },
@@ -55,10 +59,10 @@ async function start(one: object = {}, two: object = {}, more: object = {}): Pro
 }
 const ask = (body: object = {}) =>
   gateway!.request("POST", "/v1/chat/completions", { model: "m", messages, ...body });
-const told = (answer: Response) => [
-  answer.status,
-  answer.headers.get("x-portico-channel"),
-  answer.headers.get("x-portico-attempts"),
+const summarize = (response: Response) => [
+  response.status,
+  response.headers.get("x-portico-channel"),
+  response.headers.get("x-portico-attempts"),
 ];
 const stateOf = async (name: string) =>
   (await gateway!.json("GET", "/channels")).channels.find(
@@ -79,18 +83,20 @@ test("every failure before the first byte goes to the next target, streaming or 
       res.writeHead(200, { "content-type": "text/event-stream" });
       res.write("data: {", () => setTimeout(() => res.destroy(), 10));
     },
-    "first event an error": (seen, res) =>
-      seen.body.stream ? stream(res, 'data: {"error":{"message":"x"}}\n\n') : broken(seen, res, 0),
+    "first event an error": (request, res) =>
+      request.body.stream
+        ? stream(res, 'data: {"error":{"message":"x"}}\n\n')
+        : broken(request, res, 0),
   };
-  for (const [what, answer] of Object.entries(failures)) {
+  for (const [what, answerer] of Object.entries(failures)) {
     for (const streamed of [false, true]) {
       first.answer = ok;
       await (await ask()).text();
-      first.answer = answer;
-      const got = await ask({ stream: streamed });
-      assert.equal(told(got), [200, "two", "2"], `${what} ${streamed}`);
-      if (streamed) assert.is(await got.text(), hello.join(""), what);
-      else await got.text();
+      first.answer = answerer;
+      const response = await ask({ stream: streamed });
+      assert.equal(summarize(response), [200, "two", "2"], `${what} ${streamed}`);
+      if (streamed) assert.is(await response.text(), hello.join(""), what);
+      else await response.text();
     }
   }
 });
@@ -99,14 +105,14 @@ const silences: Record<string, Answerer> = {
   silent: () => {},
   "head only": (_, res) => res.writeHead(200).flushHeaders(),
 };
-for (const [what, answer] of Object.entries(silences)) {
+for (const [what, answerer] of Object.entries(silences)) {
   test(`a late first byte goes to the next target: ${what}`, async () => {
     await start({ timeoutMs: 50 });
-    first.answer = answer;
+    first.answer = answerer;
     for (const streamed of [false, true]) {
-      const got = await ask({ stream: streamed });
-      assert.equal(told(got), [200, "two", "2"], `${streamed}`);
-      await got.text();
+      const response = await ask({ stream: streamed });
+      assert.equal(summarize(response), [200, "two", "2"], `${streamed}`);
+      await response.text();
     }
   });
 }
@@ -115,23 +121,23 @@ test("what is the caller's fault is not tried elsewhere", async () => {
   await start();
   for (const status of [400, 409, 413, 422]) {
     first.answer = (_, res) => json(res, { error: { message: "yours" } }, status);
-    const answer = await ask();
-    assert.equal(told(answer), [status, "one", "1"]);
-    assert.is(answer.headers.get("x-should-retry"), "false");
-    await answer.text();
+    const response = await ask();
+    assert.equal(summarize(response), [status, "one", "1"]);
+    assert.is(response.headers.get("x-should-retry"), "false");
+    await response.text();
   }
   assert.is(second.seen.length, 0);
 });
 
 test("retries on the same channel", async () => {
   await start({ maxRetries: 2 }, { enabled: false });
-  first.answer = (seen, res, count) =>
-    count < 2 ? broken(seen, res, count) : ok(seen, res, count);
-  assert.equal(told(await ask()), [200, "one", "2"]);
+  first.answer = (request, res, count) =>
+    count < 2 ? broken(request, res, count) : ok(request, res, count);
+  assert.equal(summarize(await ask()), [200, "one", "2"]);
   first.answer = broken;
   first.seen.length = 0;
-  const answer = await ask();
-  assert.equal(told(answer), [502, "one", "3"]);
+  const response = await ask();
+  assert.equal(summarize(response), [502, "one", "3"]);
   assert.is(first.seen.length, 3);
 });
 
@@ -153,9 +159,9 @@ test("x-should-retry: false only where another try cannot help, however often it
   for (const [status, header] of cases) {
     const headers = { "retry-after-ms": "1" };
     first.answer = (_, res) => json(res, { error: { message: "no" } }, status, headers);
-    const answer = await ask();
-    assert.is(answer.headers.get("x-should-retry"), header, String(status));
-    await answer.text();
+    const response = await ask();
+    assert.is(response.headers.get("x-should-retry"), header, String(status));
+    await response.text();
   }
   first.answer = (_, res) => res.destroy();
   assert.is((await ask()).headers.get("x-should-retry"), null);
@@ -165,17 +171,17 @@ test("a short Retry-After is waited for, a long one is not", async () => {
   await start({ maxRetries: 1 });
   const limit =
     (after: string): Answerer =>
-    (seen, res, count) =>
+    (request, res, count) =>
       count === 1
         ? json(res, { error: { message: "slow" } }, 429, { "retry-after-ms": after })
-        : ok(seen, res, count);
+        : ok(request, res, count);
   first.answer = limit("80");
   const began = performance.now();
-  assert.equal(told(await ask()), [200, "one", "2"]);
+  assert.equal(summarize(await ask()), [200, "one", "2"]);
   assert.ok(performance.now() - began >= 79);
   first.seen.length = 0;
   first.answer = limit("60000");
-  assert.equal(told(await ask()), [200, "two", "2"]);
+  assert.equal(summarize(await ask()), [200, "two", "2"]);
   assert.is((await stateOf("one")).state, "resting");
 });
 
@@ -185,22 +191,25 @@ test("our 429 passes the upstream's Retry-After on", async () => {
     json(res, { error: { message: "slow", code: "rate_limit_exceeded" } }, 429, {
       "retry-after": "37",
     });
-  const answer = await ask();
-  assert.equal([answer.status, answer.headers.get("retry-after")], [429, "37"]);
-  assert.is(((await answer.json()) as { error: { type: string } }).error.type, "rate_limit_error");
+  const response = await ask();
+  assert.equal([response.status, response.headers.get("retry-after")], [429, "37"]);
+  assert.is(
+    ((await response.json()) as { error: { type: string } }).error.type,
+    "rate_limit_error",
+  );
 });
 
 test("three failures rest a channel; resting, it is passed over, alone it is tried all the same", async () => {
   await start();
   first.answer = broken;
-  for (let i = 0; i < 3; i++) assert.equal(told(await ask()), [200, "two", "2"]);
+  for (let i = 0; i < 3; i++) assert.equal(summarize(await ask()), [200, "two", "2"]);
   assert.equal([(await stateOf("one")).state, (await stateOf("one")).failures], ["resting", 3]);
-  assert.equal(told(await ask()), [200, "two", "1"]);
+  assert.equal(summarize(await ask()), [200, "two", "1"]);
   assert.is(first.seen.length, 3);
   first.answer = ok;
-  assert.equal(told(await ask({ model: "one/m" })), [200, "one", "1"]);
+  assert.equal(summarize(await ask({ model: "one/m" })), [200, "one", "1"]);
   assert.is((await stateOf("one")).state, "ok");
-  assert.equal(told(await ask()), [200, "one", "1"]);
+  assert.equal(summarize(await ask()), [200, "one", "1"]);
 });
 
 test("the status and the list of channels name the same problems, from the first failure to the first success", async () => {
@@ -208,12 +217,12 @@ test("the status and the list of channels name the same problems, from the first
   const problems = async () => {
     const { notices } = await gateway!.json("GET", "/kernel/status");
     const { channels } = await gateway!.json("GET", "/channels");
-    const known = channels.filter(({ problem }: { problem?: string }) => problem !== undefined);
+    const affected = channels.filter(({ problem }: { problem?: string }) => problem !== undefined);
     assert.equal(
       notices.filter(({ from }: any) => from === "channels").map(({ text }: any) => text),
-      known.map(({ name, problem }: any) => `${name}: ${problem}`),
+      affected.map(({ name, problem }: any) => `${name}: ${problem}`),
     );
-    return known.map(({ name, state }: any) => [name, state]);
+    return affected.map(({ name, state }: any) => [name, state]);
   };
   assert.equal(await problems(), []);
   first.answer = broken;
@@ -228,13 +237,13 @@ test("the status and the list of channels name the same problems, from the first
 
 test("keys are used in turn; a refused one rests and the next is tried", async () => {
   await start({ apiKey: ["a", "bad", "c"] });
-  first.answer = (seen, res, count) =>
-    seen.headers.authorization === "Bearer bad"
+  first.answer = (request, res, count) =>
+    request.headers.authorization === "Bearer bad"
       ? json(res, { error: { message: "no" } }, 401)
-      : ok(seen, res, count);
+      : ok(request, res, count);
   for (let i = 0; i < 4; i++) assert.is((await ask()).headers.get("x-portico-channel"), "one");
   assert.equal(
-    first.seen.map((seen) => seen.headers.authorization?.slice(7)),
+    first.seen.map((request) => request.headers.authorization?.slice(7)),
     ["a", "bad", "c", "a", "c"],
   );
   assert.is((await stateOf("one")).restingKeys, 1);
@@ -243,8 +252,8 @@ test("keys are used in turn; a refused one rests and the next is tried", async (
 test("401 and 403 go to the next target and rest the key", async () => {
   await start();
   first.answer = (_, res) => json(res, { error: { message: "bad key" } }, 403);
-  assert.equal(told(await ask()), [200, "two", "2"]);
-  assert.equal(told(await ask()), [200, "two", "1"]);
+  assert.equal(summarize(await ask()), [200, "two", "2"]);
+  assert.equal(summarize(await ask()), [200, "two", "1"]);
   const alone = await ask({ model: "one/m" });
   assert.is(alone.status, 502);
   const { error } = (await alone.json()) as { error: { code: string; message: string } };
@@ -255,28 +264,29 @@ test("401 and 403 go to the next target and rest the key", async () => {
 test("over maxConcurrent: the next target, then 429", async () => {
   await start({ maxConcurrent: 1, queueTimeoutMs: 30 }, { maxConcurrent: 1, queueTimeoutMs: 30 });
   const held: (() => void)[] = [];
-  first.answer = second.answer = (seen, res, count) => held.push(() => ok(seen, res, count));
+  first.answer = second.answer = (request, res, count) => held.push(() => ok(request, res, count));
   const running = [ask(), ask({ stream: true })];
   await until("both to be busy", () => held.length === 2);
   const refused = await ask();
   assert.is(refused.status, 429);
   assert.ok(Number(refused.headers.get("retry-after")) >= 1);
   for (const go of held) go();
-  for (const answer of running) assert.is((await (await answer).text()).length > 0, true);
+  for (const response of running) assert.is((await (await response).text()).length > 0, true);
   for (const name of ["one", "two"]) assert.is((await stateOf(name)).inFlight, 0);
 });
 
 test("a queued request takes the place that comes free", async () => {
   await start({ maxConcurrent: 1, queueTimeoutMs: 60_000 }, { enabled: false });
   let go = () => {};
-  first.answer = (seen, res, count) => (go = () => void ok(seen, res, count));
+  first.answer = (request, res, count) => (go = () => void ok(request, res, count));
   const running = ask();
   await until("the first one", () => first.seen.length === 1);
   const queued = ask();
   await until("the second one to wait", async () => (await stateOf("one")).queued === 1);
   first.answer = ok;
   go();
-  for (const answer of [running, queued]) assert.equal(told(await answer), [200, "one", "1"]);
+  for (const response of [running, queued])
+    assert.equal(summarize(await response), [200, "one", "1"]);
   const { inFlight, queued: waiting } = await stateOf("one");
   assert.equal([inFlight, waiting], [0, 0]);
 });
@@ -288,13 +298,13 @@ test("a streamed answer holds its place until it has ended, or its client has go
     res.write(hello[0]! + hello[1]!);
   };
   const leave = new AbortController();
-  const answer = await gateway!.request(
+  const response = await gateway!.request(
     "POST",
     "/v1/chat/completions",
     { model: "m", messages, stream: true },
     { signal: leave.signal },
   );
-  await answer.body!.getReader().read();
+  await response.body!.getReader().read();
   assert.is((await stateOf("one")).inFlight, 1);
   leave.abort();
   await first.seen[0]!.cut;
@@ -307,7 +317,7 @@ test("weighted aliases share by the channels' weights", async () => {
     { weight: 1 },
     { models: { w: { targets: ["one/m", "two/m"], strategy: "weighted" } } },
   );
-  for (let i = 0; i < 5; i++) assert.equal(told(await ask({ model: "w" })), [200, "two", "1"]);
+  for (let i = 0; i < 5; i++) assert.equal(summarize(await ask({ model: "w" })), [200, "two", "1"]);
 });
 
 test("a fallback alias gives the last target's error, with nothing left of the others", async () => {
@@ -315,20 +325,24 @@ test("a fallback alias gives the last target's error, with nothing left of the o
   first.answer = (_, res) =>
     json(res, { error: { message: "first" } }, 500, { "retry-after": "5" });
   second.answer = (_, res) => json(res, { error: { message: "second" } }, 500);
-  const answer = await ask({ model: "chain" });
+  const response = await ask({ model: "chain" });
   assert.equal(
-    [...told(answer), answer.headers.get("x-portico-model"), answer.headers.get("retry-after")],
+    [
+      ...summarize(response),
+      response.headers.get("x-portico-model"),
+      response.headers.get("retry-after"),
+    ],
     [502, "two", "2", "y", null],
   );
-  assert.is(((await answer.json()) as { error: { message: string } }).error.message, "second");
+  assert.is(((await response.json()) as { error: { message: string } }).error.message, "second");
   assert.equal([first.seen[0]?.body.model, second.seen[0]?.body.model], ["x", "y"]);
 });
 
 test("a channel of a provider that is not there, or without an address, is 503 with the reason", async () => {
   await start({ provider: "nobody" }, { enabled: false });
-  const answer = await ask();
-  assert.is(answer.status, 503);
-  assert.match(((await answer.json()) as { error: { message: string } }).error.message, "nobody");
+  const response = await ask();
+  assert.is(response.status, 503);
+  assert.match(((await response.json()) as { error: { message: string } }).error.message, "nobody");
 });
 
 test("a request that a channel's own configuration makes impossible is reported with its key, and causes neither a retry nor a cooldown", async () => {
@@ -336,9 +350,9 @@ test("a request that a channel's own configuration makes impossible is reported 
     [{ apiKey: "key\n" }, /channels\.one\.apiKey/],
     [{ headers: { "x-name": "Jürgen" } }, /`x-name`.*channels\.one\.headers/],
   ];
-  for (const [one, expected] of wrong) {
-    await start({ maxRetries: 2, ...one });
-    for (let i = 0; i < 4; i++) assert.equal(told(await ask()).slice(0, 2), [200, "two"]);
+  for (const [settings, expected] of wrong) {
+    await start({ maxRetries: 2, ...settings });
+    for (let i = 0; i < 4; i++) assert.equal(summarize(await ask()).slice(0, 2), [200, "two"]);
     const { state, lastError } = await stateOf("one");
     assert.is(state, "ok");
     assert.match(lastError, expected);
@@ -361,35 +375,35 @@ test("an address that is none of http or https is refused with the configuration
 
 test("list and status name the models that cool down, not the channel where its others go on", async () => {
   await start({ apiKey: ["k1", "k3"] });
-  const shown = async () => {
+  const readChannels = async () => {
     const list = (await porticoHere(gateway!.home, ["channels", "list"])).stdout;
     const { notices } = await gateway!.json("GET", "/kernel/status");
     const notice = notices.find(({ from }: { from: string }) => from === "channels")?.text ?? "";
     return [/^one +openai +(.*?) {2}/m.exec(list)?.[1] ?? list, notice];
   };
   const limited = (models: string[]) => {
-    first.answer = (seen, res, count) =>
-      models.includes(seen.body.model)
+    first.answer = (request, res, count) =>
+      models.includes(request.body.model)
         ? json(res, { error: { message: "slow down" } }, 429)
-        : ok(seen, res, count);
+        : ok(request, res, count);
   };
   limited(["a"]);
   for (let i = 0; i < 3; i++) await (await ask({ model: "one/a" })).text();
-  assert.equal(told(await ask()), [200, "one", "1"]);
-  let [row = "", notice = ""] = await shown();
+  assert.equal(summarize(await ask()), [200, "one", "1"]);
+  let [row = "", notice = ""] = await readChannels();
   assert.match(row, /^a: resting for \d+ s$/);
   assert.match(notice, /^one: a is in cooldown until \S+Z: slow down$/);
 
   limited(["b", "c", "d", "e"]);
   for (const model of ["b", "c", "d", "e"])
     for (let i = 0; i < 3; i++) await (await ask({ model: `one/${model}` })).text();
-  [row = "", notice = ""] = await shown();
+  [row = "", notice = ""] = await readChannels();
   assert.match(row, /^a, b, c and 2 more: resting for \d+ s$/);
   assert.match(notice, /^one: a, b, c and 2 more are in cooldown until/);
 
   first.answer = (_, res) => json(res, { error: { message: "bad key" } }, 401);
   for (let i = 0; i < 2; i++) await (await ask({ model: "one/m" })).text();
-  [row = "", notice = ""] = await shown();
+  [row = "", notice = ""] = await readChannels();
   assert.match(row, /^resting for \d+ s$/, "both keys: all models");
   assert.match(notice, /^one: the channel is in cooldown until/);
 });

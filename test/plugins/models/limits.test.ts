@@ -36,8 +36,8 @@ export default definePlugin({
 `;
 
 test.before(async () => {
-  up = await startUpstream((seen, res) =>
-    seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")),
+  up = await startUpstream((request, res) =>
+    request.body.stream ? stream(res, ...hello) : json(res, completion("Hello")),
   );
   gateway = await startGateway({
     config: {
@@ -118,11 +118,11 @@ test("a large answer is counted wherever its reads are cut", async () => {
   const rest = JSON.stringify(completion("")).length;
   for (const over of [1, 40, 100, 5000]) {
     up.answer = (_, res) => json(res, completion("z".repeat(1024 * 1024 - rest + over)));
-    const answer = await gateway.request("POST", "/v1/chat/completions", {
+    const response = await gateway.request("POST", "/v1/chat/completions", {
       model: `main/over-${over}`,
       messages: [{ role: "user", content: "x" }],
     });
-    assert.is((await answer.arrayBuffer()).byteLength, 1024 * 1024 + over);
+    assert.is((await response.arrayBuffer()).byteLength, 1024 * 1024 + over);
     const { rows } = await gateway.json("GET", `/usage?by=model&model=over-${over}`);
     assert.equal([rows[0]?.totalTokens, rows[0]?.unmetered], [5, 0], `${over} bytes`);
   }
@@ -134,12 +134,12 @@ test("images: data URLs are taken, private addresses refused unless the channel 
       model,
       messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }],
     });
-  const taken = await ask("look/x", "data:image/gif;base64,R0lGODlh");
+  const response = await ask("look/x", "data:image/gif;base64,R0lGODlh");
   assert.is(
-    ((await taken.json()) as ReturnType<typeof JSON.parse>).choices[0].message.content,
+    ((await response.json()) as ReturnType<typeof JSON.parse>).choices[0].message.content,
     "image/gif 6",
   );
-  assert.is(taken.headers.get("x-portico-dropped"), "temperature");
+  assert.is(response.headers.get("x-portico-dropped"), "temperature");
   up.answer = (_, res) => res.writeHead(200, { "content-type": "image/png" }).end(Buffer.alloc(9));
   const url = up.url.replace("/v1", "/a.png");
   for (const address of [

@@ -65,13 +65,13 @@ async function post(path: string, channel: string, body: object | string): Promi
     headers: { authorization: `Bearer ${gateway.token}`, "content-type": "application/json" },
     body: typeof body === "string" ? body : JSON.stringify({ model: modelAt(channel), ...body }),
   });
-  const seen = fakes[channel]?.seen ?? lenient.seen;
+  const requests = fakes[channel]?.seen ?? lenient.seen;
   return {
     status: response.status,
     body: await response.json(),
     changed: response.headers.get("x-portico-changed"),
     dropped: response.headers.get("x-portico-dropped"),
-    sent: seen.at(-1)?.body,
+    sent: requests.at(-1)?.body,
   };
 }
 
@@ -244,11 +244,11 @@ test("mistral: an earlier message that was once the beginning of an answer is no
 });
 
 test("mistral: the rules about turns hold from /v1/messages and /v1/responses as well", async () => {
-  const answer = { role: "assistant", content: "Sure, " };
-  const ofMessages = await messages("mistral", { messages: [user("a"), answer] });
+  const prefill = { role: "assistant", content: "Sure, " };
+  const ofMessages = await messages("mistral", { messages: [user("a"), prefill] });
   assert.equal([ofMessages.status, ofMessages.sent.messages.at(-1).prefix], [200, true]);
-  const asked = { store: false, input: [user("a"), answer] };
-  const ofResponses = await post("/v1/responses", "mistral", asked);
+  const request = { store: false, input: [user("a"), prefill] };
+  const ofResponses = await post("/v1/responses", "mistral", request);
   assert.equal([ofResponses.status, ofResponses.sent.messages.at(-1).prefix], [200, true]);
   const afterTool = await post("/v1/responses", "mistral", {
     store: false,
@@ -475,8 +475,8 @@ for (const channel of ["anthropic", "bedrock", "gemini", "mistral", "ollama", "a
       {"role":"tool","tool_call_id":"c","content":"${half}"}],
       "tools":[{"type":"function","function":{"name":"f","description":"${half}",
         "parameters":{"type":"object","properties":{"x":{"type":"string","description":"${half}"}}}}}]}`;
-    const { status, changed, sent, body: answer } = await chat(channel, body);
-    assert.is(status, 200, JSON.stringify(answer));
+    const { status, changed, sent, body: responseBody } = await chat(channel, body);
+    assert.is(status, 200, JSON.stringify(responseBody));
     for (const place of [
       "messages[0].content",
       "messages[1].content[0].text",
@@ -596,15 +596,15 @@ for (const [what, schema] of Object.entries(schemas)) {
 }
 
 test("alternatives at the root are folded, and the description states the choice", async () => {
-  const sentFor = async (schema: object) => {
+  const sendSchema = async (schema: object) => {
     const { sent } = await chat("anthropic", { tools: [tool(schema)], messages: [user("a")] });
     return sent.tools[0];
   };
-  const any = await sentFor(schemas["anyOf at the root"]!);
+  const any = await sendSchema(schemas["anyOf at the root"]!);
   assert.equal(Object.keys(any.input_schema.properties), ["a", "b"]);
   assert.is(any.input_schema.required, undefined);
   assert.match(any.description, /^the f\n\n.*`a`.*`b`/s);
-  const all = await sentFor(schemas["allOf with references"]!);
+  const all = await sendSchema(schemas["allOf with references"]!);
   assert.equal(Object.keys(all.input_schema.properties), ["a", "b"]);
   assert.equal(all.input_schema.required, ["a"]);
   assert.is(all.description, "the f");

@@ -61,10 +61,10 @@ async function firstCall(channel: string, streamed: boolean, id: string): Promis
   const response = await ask(channel, { stream: streamed });
   const text = await response.text();
   assert.is(response.status, 200, text);
-  const seen = /"id":"(call_[^"]+)"/.exec(text.replace(/"id":"chatcmpl[^"]+"/g, ""))?.[1];
-  assert.ok(seen, text);
+  const callId = /"id":"(call_[^"]+)"/.exec(text.replace(/"id":"chatcmpl[^"]+"/g, ""))?.[1];
+  assert.ok(callId, text);
   fake.next = { answer: { text: ["done"] } };
-  return seen;
+  return callId;
 }
 
 /** As most clients write it: without `extra_content`, and the arguments in a form of their own. */
@@ -120,8 +120,8 @@ test("a signature that the client sends itself is its own", async () => {
 });
 
 test("of two calls with one id, each has its own signature", async () => {
-  const one = await firstCall("gemini", false, "same");
-  const messages = [...history(one), ...history(one, '{"x":"9"}').slice(1)];
+  const firstId = await firstCall("gemini", false, "same");
+  const messages = [...history(firstId), ...history(firstId, '{"x":"9"}').slice(1)];
   await ask("gemini", { messages });
   assert.equal(signaturesSent("gemini"), ["signed", "skip_thought_signature_validator"]);
 });

@@ -59,7 +59,7 @@ function answerOpenAi(usage: string): void {
 }
 
 /** The events of a format that names them. */
-const named = (events: readonly { type: string }[]) =>
+const formatEvents = (events: readonly { type: string }[]) =>
   events.map((event) => `event: ${event.type}\n${data(event)}`);
 
 function namedEventsOf(text: string): any[] {
@@ -123,13 +123,13 @@ for (const [usage, expected, exact] of USAGES) {
   test(`chat: ${usage}`, async () => {
     answerOpenAi(usage);
     for (const streamed of [false, true]) {
-      const got = await ask(streamed);
-      assert.equal(got.usage, expected);
+      const counts = await ask(streamed);
+      assert.equal(counts.usage, expected);
       if (exact !== undefined) {
-        assert.equal(got.counted, exact);
+        assert.equal(counts.counted, exact);
       } else {
-        assert.is(got.counted.estimated, true);
-        assert.ok(got.counted.promptTokens > 0 && got.counted.completionTokens > 0);
+        assert.is(counts.counted.estimated, true);
+        assert.ok(counts.counted.promptTokens > 0 && counts.counted.completionTokens > 0);
       }
     }
   });
@@ -174,7 +174,7 @@ test("messages of a channel of the same format: every count is possible, whole a
   up.answer = ({ body }, res) => {
     const content = [{ type: "text", text: TEXT }];
     if (!body.stream) json(res, { ...message, content, stop_reason: "end_turn" });
-    else stream(res, ...named(events));
+    else stream(res, ...formatEvents(events));
   };
   const clean = {
     input_tokens: 0,
@@ -216,7 +216,7 @@ test("responses of a channel of the same format: every count is possible, whole 
   ];
   up.answer = ({ body }, res) => {
     if (!body.stream) json(res, whole);
-    else stream(res, ...named(events));
+    else stream(res, ...formatEvents(events));
   };
   const clean = {
     input_tokens: 0,

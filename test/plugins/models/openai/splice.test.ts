@@ -5,7 +5,7 @@ import { rawBody } from "../../../../plugins/models/openai/members.ts";
 import { sendableBytes } from "../../../../plugins/models/openai/splice.ts";
 
 /** Filled up, the body is too long to be held as a text. */
-const sent = (raw: string, model: string, more = "") => {
+const withModel = (raw: string, model: string, more = "") => {
   const bytes = sendableBytes(
     rawBody(Buffer.from(raw + more)),
     JSON.parse(raw) as ChatRequest,
@@ -32,21 +32,21 @@ test("only the name changes, wherever and however it is written", () => {
       '{"metadata":{"model":"a/b"},"x":1.0,"model":"new"}',
     ],
   ];
-  for (const [raw, wanted] of cases) {
-    assert.is(sent(raw, "new"), wanted);
-    assert.is(sent(raw, "new", " ".repeat(20_000)), wanted);
+  for (const [raw, expected] of cases) {
+    assert.is(withModel(raw, "new"), expected);
+    assert.is(withModel(raw, "new", " ".repeat(20_000)), expected);
   }
-  assert.is(sent('{"model":"a/b"}', 'q"\\é'), '{"model":"q\\"\\\\é"}');
-  assert.is(sent('{"model":"same","x":1.0}', "same"), '{"model":"same","x":1.0}');
+  assert.is(withModel('{"model":"a/b"}', 'q"\\é'), '{"model":"q\\"\\\\é"}');
+  assert.is(withModel('{"model":"same","x":1.0}', "same"), '{"model":"same","x":1.0}');
 });
 
 test("where the place is in doubt the whole is written again", () => {
-  assert.equal(JSON.parse(sent('{"metadata":{"model":"a"},"mod\\u0065l":"a"}', "new")), {
+  assert.equal(JSON.parse(withModel('{"metadata":{"model":"a"},"mod\\u0065l":"a"}', "new")), {
     metadata: { model: "a" },
     model: "new",
   });
-  assert.equal(JSON.parse(sent('{"model":"\\u0061","x":1}', "new")), { model: "new", x: 1 });
-  assert.equal(JSON.parse(sent('{"mod\\u0065l":"a"}', "new")), { model: "new" });
+  assert.equal(JSON.parse(withModel('{"model":"\\u0061","x":1}', "new")), { model: "new", x: 1 });
+  assert.equal(JSON.parse(withModel('{"mod\\u0065l":"a"}', "new")), { model: "new" });
 });
 
 test.run();

@@ -13,7 +13,7 @@ import {
 } from "../../../support/upstreams/upstream.ts";
 
 const test = suite("copies hostile");
-const said = "a SECRET, and more";
+const secretText = "a SECRET, and more";
 let up: Upstream;
 let gateway: InProcessGateway;
 
@@ -66,11 +66,11 @@ const doors: Record<string, (stream: boolean) => Promise<Response>> = {
   responses: (stream) =>
     gateway.request("POST", "/v1/responses", { model: "m", input: "hi", top_logprobs: 1, stream }),
 };
-const cut = (size: number) => said.match(new RegExp(`.{1,${size}}`, "g"))!;
+const cut = (size: number) => secretText.match(new RegExp(`.{1,${size}}`, "g"))!;
 const tokens = (pieces: readonly string[]) =>
   pieces.map((token) => {
-    const one = { token, logprob: -1, bytes: [...Buffer.from(token)] };
-    return { ...one, top_logprobs: [one] };
+    const entry = { token, logprob: -1, bytes: [...Buffer.from(token)] };
+    return { ...entry, top_logprobs: [entry] };
   });
 const isBytes = (value: unknown): value is number[] =>
   Array.isArray(value) && typeof value[0] === "number";
@@ -91,7 +91,7 @@ function spelt(text: string): string {
   const events = Array.from(text.matchAll(/^(?:data: )?(\{.*\})$/gm), ([, one]) =>
     JSON.parse(one!),
   );
-  for (const one of events) walk(one, "");
+  for (const item of events) walk(item, "");
   return [...members.values()].join("\n");
 }
 
@@ -111,11 +111,11 @@ const finish = (index = 0) => event([{ index, delta: {}, finish_reason: "stop" }
 /** As a whole response, and as a stream in pieces of a size. */
 const forms: Record<string, { whole(size: number): object; stream(pieces: string[]): string[] }> = {
   refusal: {
-    whole: () => whole([{ message: { role: "assistant", content: null, refusal: said } }]),
+    whole: () => whole([{ message: { role: "assistant", content: null, refusal: secretText } }]),
     stream: (pieces) => [...pieces.map((refusal) => event([part({ refusal })])), finish()],
   },
   "refusal behind a text": {
-    whole: () => whole([{ message: { role: "assistant", content: "Well.", refusal: said } }]),
+    whole: () => whole([{ message: { role: "assistant", content: "Well.", refusal: secretText } }]),
     stream: (pieces) => [
       event([part({ content: "Well. SEC" })]),
       ...pieces.map((refusal) => event([part({ refusal })])),
@@ -125,7 +125,10 @@ const forms: Record<string, { whole(size: number): object; stream(pieces: string
   tokens: {
     whole: (size) =>
       whole([
-        { message: { content: said }, logprobs: { content: tokens(cut(size)), refusal: null } },
+        {
+          message: { content: secretText },
+          logprobs: { content: tokens(cut(size)), refusal: null },
+        },
       ]),
     stream: (pieces) => [
       ...pieces.map((content) => event([part({ content }, 0, { content: tokens([...content]) })])),
@@ -136,7 +139,7 @@ const forms: Record<string, { whole(size: number): object; stream(pieces: string
     whole: (size) =>
       whole([
         {
-          message: { content: null, refusal: said },
+          message: { content: null, refusal: secretText },
           logprobs: { content: null, refusal: tokens(cut(size)) },
         },
       ]),
@@ -149,7 +152,7 @@ const forms: Record<string, { whole(size: number): object; stream(pieces: string
     whole: (size) =>
       whole(
         [0, 1].map(() => ({
-          message: { content: said },
+          message: { content: secretText },
           logprobs: { content: tokens(cut(size)) },
         })),
       ),
@@ -166,10 +169,10 @@ const forms: Record<string, { whole(size: number): object; stream(pieces: string
 /** What no text of a choice says, and handlers so cannot judge. */
 const unseen: Record<string, { whole: object; stream: string[] }> = {
   "a text beside the message": {
-    whole: { ...whole([{ message: { content: "fine" }, text: said } as Choice]) },
+    whole: { ...whole([{ message: { content: "fine" }, text: secretText } as Choice]) },
     stream: [
-      event([{ ...part({ content: "fine" }), text: said }]),
-      event([{ ...part({ content: "er" }), text: said }]),
+      event([{ ...part({ content: "fine" }), text: secretText }]),
+      event([{ ...part({ content: "er" }), text: secretText }]),
     ],
   },
   "tokens of no text": {
@@ -205,15 +208,18 @@ for (const [name, form] of Object.entries(unseen)) {
 
 test("the text of a choice is its message's where that says nothing", async () => {
   await mode("sending");
-  up.answer = (seen, res) =>
-    seen.body.stream
+  up.answer = (request, res) =>
+    request.body.stream
       ? stream(
           res,
           ...cut(3).map((text) => event([{ index: 0, text, finish_reason: null }])),
           finish(),
           DONE,
         )
-      : json(res, completion("", { choices: [{ index: 0, text: said, finish_reason: "stop" }] }));
+      : json(
+          res,
+          completion("", { choices: [{ index: 0, text: secretText, finish_reason: "stop" }] }),
+        );
   for (const [door, ask] of Object.entries(doors))
     for (const streamed of [false, true]) {
       const text = spelt(await (await ask(streamed)).text());
@@ -231,8 +237,8 @@ for (const [name, form] of Object.entries(forms)) {
         for (const streamed of how === "sending" ? [false, true] : [true]) {
           for (const size of [1, 3, 40]) {
             await mode(how);
-            up.answer = (seen, res) =>
-              seen.body.stream
+            up.answer = (request, res) =>
+              request.body.stream
                 ? stream(res, ...form.stream(cut(size)), DONE)
                 : json(res, form.whole(size));
             const text = await (await ask(streamed)).text();
@@ -261,7 +267,7 @@ test("a refusal is refused as any other text", async () => {
 });
 
 test("the words of a sound, whole and in a stream", async () => {
-  const audio = { id: "audio_1", data: "UklGRg==", expires_at: 1, transcript: said };
+  const audio = { id: "audio_1", data: "UklGRg==", expires_at: 1, transcript: secretText };
   for (const how of ["sending", "streaming"]) {
     await mode(how);
     up.answer = (_, res) =>

@@ -28,8 +28,8 @@ test("a hook's reply to one goes nowhere", async () => {
     client: { kind: "owner" },
     req: { headers: {} },
     body: async () => Buffer.alloc(0),
-    onDisconnect(gone: () => void) {
-      leave = gone;
+    onDisconnect(listener: () => void) {
+      leave = listener;
     },
   } as unknown as Call;
   const request = { model: "echo", messages: [{ role: "user", content: "hi" }] };
@@ -48,11 +48,11 @@ test("a hook's reply to one goes nowhere", async () => {
 });
 
 test("a stream for one is cancelled and over at once", async () => {
-  const told: string[] = [];
+  const events: string[] = [];
   const source = {
-    cancel: () => void told.push("cancelled"),
+    cancel: () => void events.push("cancelled"),
     async *[Symbol.asyncIterator]() {
-      told.push("started");
+      events.push("started");
       yield [];
     },
   };
@@ -62,7 +62,7 @@ test("a stream for one is cancelled and over at once", async () => {
     writeStream(call, source, written, undefined).then(() => true),
     new Promise((resolve) => setImmediate(() => resolve(false))),
   ]);
-  assert.equal([over, told], [true, ["cancelled"]]);
+  assert.equal([over, events], [true, ["cancelled"]]);
 });
 
 test.run();

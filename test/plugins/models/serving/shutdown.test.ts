@@ -28,7 +28,7 @@ test("a stream ends with an error event, a response that has not begun is 503", 
   const whole = Object.keys(forms).map((path) => ask(path, false));
   const streams = await Promise.all(Object.keys(forms).map((path) => ask(path, true)));
   const [texts] = await Promise.all([
-    Promise.all(streams.map((one) => one.text())),
+    Promise.all(streams.map((response) => response.text())),
     gateway.stop(),
   ]);
   for (const [i, { says }] of Object.values(forms).entries())

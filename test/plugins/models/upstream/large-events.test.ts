@@ -8,12 +8,12 @@ const test = suite("large events");
 const LIMIT = 1_000_000;
 let up: Upstream;
 let gateway: InProcessGateway;
-let sent: { type: string; body: string };
+let upstreamResponse: { type: string; body: string };
 
 test.before(async () => {
   up = await startUpstream((_, res) => {
-    res.writeHead(200, { "content-type": sent.type });
-    res.end(sent.body);
+    res.writeHead(200, { "content-type": upstreamResponse.type });
+    res.end(upstreamResponse.body);
   });
   const host = up.url.replace("/v1", "");
   const channel = { models: ["m"], apiKey: "sk-test-key-of-nobody", maxEventBytes: LIMIT };
@@ -89,7 +89,7 @@ async function ask(channel: string): Promise<{ error?: { code: string }; text: s
 
 for (const [provider, { type, of }] of Object.entries(FORMATS)) {
   test(`${provider}: an event over the limit ends the response with an error, and is not asked for again`, async () => {
-    sent = { type, body: of("x".repeat(2 * LIMIT), "") };
+    upstreamResponse = { type, body: of("x".repeat(2 * LIMIT), "") };
     const { error } = await ask(provider);
     assert.is(error?.code, "upstream_error");
     assert.is(up.seen.length, 1);
@@ -99,7 +99,7 @@ for (const [provider, { type, of }] of Object.entries(FORMATS)) {
     const values = `,"x":[${"{},".repeat(120_000)}1]`;
     const depth = `,"x":${"[".repeat(40_000)}${"]".repeat(40_000)}`;
     for (const more of [values, depth]) {
-      sent = { type, body: of("a", more) };
+      upstreamResponse = { type, body: of("a", more) };
       const { error } = await ask(provider);
       assert.is(error?.code, "upstream_error");
     }
@@ -107,14 +107,14 @@ for (const [provider, { type, of }] of Object.entries(FORMATS)) {
 
   test(`${provider}: a large one within the limit passes`, async () => {
     const text = "word, ".repeat(LIMIT / 8);
-    sent = { type, body: of(text, "") };
+    upstreamResponse = { type, body: of(text, "") };
     assert.equal(await ask(provider), { text });
   });
 }
 
 test("a channel's setting allows more", async () => {
   const text = "x".repeat(2 * LIMIT);
-  sent = { type: "text/event-stream", body: openai(text, "") };
+  upstreamResponse = { type: "text/event-stream", body: openai(text, "") };
   assert.equal(await ask("roomy"), { text });
 });
 
@@ -125,7 +125,7 @@ test("an event without an end, endless comments and data on very many lines are 
     `: ${"x".repeat(2 * LIMIT)}\n\n`,
     "data:\n".repeat(LIMIT / 2),
   ]) {
-    sent = { type, body };
+    upstreamResponse = { type, body };
     assert.is((await ask("openai")).error?.code, "upstream_error");
     assert.is(up.seen.length, 1);
   }
@@ -141,7 +141,7 @@ test("arguments of a call that hold too much end the response, though each event
     return `data: ${JSON.stringify({ id: "chatcmpl-1", choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`;
   });
   const end = `data: {"id":"chatcmpl-1","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n`;
-  sent = { type: "text/event-stream", body: fragments.join("") + end };
+  upstreamResponse = { type: "text/event-stream", body: fragments.join("") + end };
   assert.is((await ask("openai")).error?.code, "upstream_error");
 });
 

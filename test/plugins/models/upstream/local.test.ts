@@ -106,7 +106,7 @@ const ask = (model: string, more: object = {}, signal?: AbortSignal) =>
     request(model, more),
     signal === undefined ? {} : { signal },
   );
-const told = (what: string) =>
+const untilReported = (what: string) =>
   until(what, async () => ((await gateway.json("GET", "/t/told")) as string[]).includes(what));
 const stateOf = async (name: string) =>
   (await gateway.json("GET", "/channels")).channels.find(
@@ -115,10 +115,10 @@ const stateOf = async (name: string) =>
 /** Asks, leaves when the gateway is at it, and waits until the answer has broken off. */
 async function leaveWhen(what: string, path: string, body: object): Promise<void> {
   const leave = new AbortController();
-  const answer = gateway.request("POST", path, body, { signal: leave.signal });
-  await told(what);
+  const response = gateway.request("POST", path, body, { signal: leave.signal });
+  await untilReported(what);
   leave.abort();
-  await answer.then(
+  await response.then(
     () => assert.unreachable(what),
     () => {},
   );
@@ -137,11 +137,11 @@ test("a client who leaves before the first piece is let go, though the provider 
   for (const path of ["/v1/chat/completions", "/v1/messages"]) {
     await gateway.request("POST", "/t/forget", {});
     await leaveWhen("began hangs", path, body);
-    await told("metered 499 true estimated");
-    await told("stopped hangs");
+    await untilReported("metered 499 true estimated");
+    await untilReported("stopped hangs");
   }
   await leaveWhen("began hangs", "/v1/chat/completions", request("streams/hangs"));
-  await told("metered 499 false estimated");
+  await untilReported("metered 499 false estimated");
   for (const name of ["odd", "streams"]) assert.is((await stateOf(name)).inFlight, 0);
 });
 
@@ -149,19 +149,19 @@ test("an asker from inside who leaves before the first piece is let go", async (
   for (const model of ["odd/hangs", "streams/hangs"]) {
     for (const streamed of [true, false]) {
       await gateway.request("POST", "/t/forget", {});
-      const answer = gateway.json("POST", "/t/leave", request(model, { streamed }));
-      await told(`metered 499 ${streamed} estimated`);
-      assert.equal(await answer, { error: "enough" }, model);
+      const response = gateway.json("POST", "/t/leave", request(model, { streamed }));
+      await untilReported(`metered 499 ${streamed} estimated`);
+      assert.equal(await response, { error: "enough" }, model);
     }
   }
 });
 
 test("one that throws fails as a channel does, and rests after three times", async () => {
   for (const stream of [false, true, false]) {
-    const answer = await ask("broken/throws", { stream });
-    assert.equal([answer.status, answer.headers.get("x-portico-attempts")], [502, "1"]);
+    const response = await ask("broken/throws", { stream });
+    assert.equal([response.status, response.headers.get("x-portico-attempts")], [502, "1"]);
     assert.match(
-      ((await answer.json()) as { error: { message: string } }).error.message,
+      ((await response.json()) as { error: { message: string } }).error.message,
       "`odd` failed",
     );
   }
@@ -183,13 +183,13 @@ test("timeoutMs and idleTimeoutMs hold for it, and its signal is aborted", async
     ["quickstreams/hangs", false],
   ] as const) {
     await gateway.request("POST", "/t/forget", {});
-    const answer = await ask(model, { stream });
-    assert.is(answer.status, 504, `${model} ${stream}`);
+    const response = await ask(model, { stream });
+    assert.is(response.status, 504, `${model} ${stream}`);
     assert.is(
-      ((await answer.json()) as { error: { code: string } }).error.code,
+      ((await response.json()) as { error: { code: string } }).error.code,
       "upstream_timeout",
     );
-    await told("stopped hangs");
+    await untilReported("stopped hangs");
   }
   const events = eventsOf(await (await ask("quick/stalls", { stream: true })).text());
   assert.equal([events.at(-2).error.code, events.at(-1)], ["upstream_timeout", "[DONE]"]);
@@ -244,7 +244,7 @@ test("a response without usage is metered by an estimate, although clients recei
     await gateway.request("POST", "/t/forget", {});
     const body = (await (await ask(model)).json()) as ReturnType<typeof JSON.parse>;
     assert.equal(body.usage, { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 });
-    await told("metered 200 false estimated");
+    await untilReported("metered 200 false estimated");
   }
 });
 

@@ -133,7 +133,7 @@ for (const model of models) {
       if (model === "invalid") assert.is(error.param, "voice");
     }
     const { channels } = await gateway.json("GET", "/channels");
-    const { lastError } = channels.find((one: { name: string }) => one.name === model);
+    const { lastError } = channels.find((channel: { name: string }) => channel.name === model);
     if (model !== "invalid") assert.is(lastError, expected[model]![2]);
   });
 }

@@ -10,7 +10,7 @@ const test = suite("raw beginning");
 const events = { "content-type": "text/event-stream; charset=utf-8" };
 
 /** What is known once all has come, in one piece and a byte at a time. */
-function known(text: string, headers: Record<string, string> = events): string {
+function classify(text: string, headers: Record<string, string> = events): string {
   const whole = new RawBeginning().push(headers, Buffer.from(text));
   const beginning = new RawBeginning();
   let last = "unknown";
@@ -31,7 +31,7 @@ test("an event that says nothing but what went wrong, behind comments too", () =
     'data: {"object":"error","message":"no"}\n\n',
     '\ufeffdata: {"error":{"message":"no"}}\n\n',
   ])
-    assert.is(known(error), "error", error);
+    assert.is(classify(error), "error", error);
 });
 
 test("whatever says something else is good, and what says nothing yet is waited for", () => {
@@ -43,7 +43,7 @@ test("whatever says something else is good, and what says nothing yet is waited 
     "data: [DONE]\n\n",
     "event: delta\ndata: hello\n\n",
   ])
-    assert.is(known(good), "good", good);
+    assert.is(classify(good), "good", good);
   for (const more of [
     "",
     ": hello\n\n",
@@ -52,8 +52,8 @@ test("whatever says something else is good, and what says nothing yet is waited 
     "event: error\n",
     'data: {"error":{"message":"no"}}\n',
   ])
-    assert.is(known(more), "unknown", more);
-  assert.is(known('{"error":"no"}', { "content-type": "text/plain" }), "good");
+    assert.is(classify(more), "unknown", more);
+  assert.is(classify('{"error":"no"}', { "content-type": "text/plain" }), "good");
   assert.is(new RawBeginning().push(events, Buffer.from(`: ${"x".repeat(5000)}`)), "good");
 });
 

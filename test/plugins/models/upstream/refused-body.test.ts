@@ -39,7 +39,7 @@ for (const how of ["resets the connection", "closes it with bytes unread"])
       },
     };
     let text = "";
-    const told = new Promise<[number, string]>((resolve, reject) => {
+    const outcome = new Promise<[number, string]>((resolve, reject) => {
       let status = 0;
       upstreams.send(
         {
@@ -59,7 +59,7 @@ for (const how of ["resets the connection", "closes it with bytes unread"])
       );
     });
     try {
-      assert.equal(await told, [413, "no"]);
+      assert.equal(await outcome, [413, "no"]);
     } finally {
       upstreams.close();
       server.close();

@@ -46,14 +46,14 @@ test("objects, lists, members and items count, what stands in texts does not, wh
 test("as many vectors as a request asks for fit, each number on a line of its own", () => {
   const vectors = 2;
   const number = `${" ".repeat(12)}-0.0123456,\n`.slice(-24);
-  const one = `{"embedding":[${number.repeat(8191)}1]},`;
+  const vector = `{"embedding":[${number.repeat(8191)}1]},`;
   const extent = new ResponseExtent({ bytes: 0, values: 0 });
   assert.type(extent.excess, "undefined");
   const { bytes, values } = limitsOfVectors(vectors);
   const none = limitsOfVectors(0);
   const room = { bytes: bytes - none.bytes + 100, values: values - none.values + 10 };
-  assert.is(excessOf([one.repeat(vectors)], room), undefined);
-  assert.type(excessOf([one.repeat(vectors + 1)], room), "string");
+  assert.is(excessOf([vector.repeat(vectors)], room), undefined);
+  assert.type(excessOf([vector.repeat(vectors + 1)], room), "string");
 });
 
 const large = gzipSync(
@@ -83,7 +83,7 @@ test("a response that unpacks to too much is the upstream's failure, reported wi
   };
   try {
     const messages = [{ role: "user", content: "hi" }];
-    const asked: [string, object, Buffer, string][] = [
+    const cases: [string, object, Buffer, string][] = [
       ["/v1/chat/completions", { model: "google/x", messages }, large, "larger than 64 MiB"],
       ["/v1/chat/completions", { model: "bad/x", messages }, wide, "more than 200000 values"],
       [
@@ -97,13 +97,13 @@ test("a response that unpacks to too much is the upstream's failure, reported wi
       ["/v1/completions", { model: "mist/i", prompt: "hi" }, wide, "more than 200000 values"],
     ];
     const wider = gzipSync(`{"id":"x","choices":[${"{},".repeat(210_000)}{}]}`);
-    for (const [path, body, packed, why] of asked) {
+    for (const [path, body, packed, why] of cases) {
       sending(packed === wide && path === "/v1/embeddings" ? wider : packed);
       up.seen.length = 0;
-      const answer = await gateway.request("POST", path, body);
-      assert.is(answer.status, 502, path);
+      const response = await gateway.request("POST", path, body);
+      assert.is(response.status, 502, path);
       const { code, message } = (
-        (await answer.json()) as { error: { code: string; message: string } }
+        (await response.json()) as { error: { code: string; message: string } }
       ).error;
       assert.is(code, "upstream_error", path);
       assert.match(

@@ -11,17 +11,17 @@ interface Told {
 }
 
 function read(parts: readonly string[]): Told & { reader: ResponseReader } {
-  const told: Told = { heads: [], body: "", ends: [] };
+  const record: Told = { heads: [], body: "", ends: [] };
   const reader = new ResponseReader({
-    head: (status, headers) => void told.heads.push([status, { ...headers }]),
+    head: (status, headers) => void record.heads.push([status, { ...headers }]),
     data: (bytes) => {
-      told.body += bytes.toString("latin1");
+      record.body += bytes.toString("latin1");
     },
-    end: (reusable) => void told.ends.push(reusable),
+    end: (reusable) => void record.ends.push(reusable),
   });
   reader.expect();
   for (const part of parts) reader.push(Buffer.from(part, "latin1"));
-  return Object.assign(told, { reader });
+  return Object.assign(record, { reader });
 }
 
 /** As a whole, byte by byte, and cut once at every place: always the same. */
@@ -79,11 +79,11 @@ test("the chunks of one read are reported at once", () => {
 });
 
 test("a body that ends with the connection", () => {
-  const told = read(["HTTP/1.1 200 OK\r\n\r\nhel", "lo"]);
-  assert.equal(told.ends, []);
-  assert.ok(told.reader.close());
-  assert.equal(told.ends, [false]);
-  assert.is(told.body, "hello");
+  const record = read(["HTTP/1.1 200 OK\r\n\r\nhel", "lo"]);
+  assert.equal(record.ends, []);
+  assert.ok(record.reader.close());
+  assert.equal(record.ends, [false]);
+  assert.is(record.body, "hello");
 });
 
 test("an answer that is cut short is not complete", () => {
@@ -92,9 +92,9 @@ test("an answer that is cut short is not complete", () => {
     "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhel",
     "HTTP/1.1 20",
   ]) {
-    const told = read([cut]);
-    assert.not.ok(told.reader.close());
-    assert.equal(told.ends, []);
+    const record = read([cut]);
+    assert.not.ok(record.reader.close());
+    assert.equal(record.ends, []);
   }
 });
 
@@ -111,13 +111,13 @@ test("answers without a body end with their head, whatever it says of a length",
 test("interim answers come before the one that counts", () => {
   everyWay(
     "HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx",
-    (told) => {
+    (record) => {
       assert.equal(
-        told.heads.map(([status]) => status),
+        record.heads.map(([status]) => status),
         [103, 200],
       );
-      assert.is(told.body, "x");
-      assert.equal(told.ends, [true]);
+      assert.is(record.body, "x");
+      assert.equal(record.ends, [true]);
     },
   );
 });
@@ -150,8 +150,8 @@ test("a doubt about the end makes the connection unfit for another answer", () =
     "HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
   ];
   for (const text of unfit) everyWay(text, ({ ends }) => assert.equal(ends, [false]));
-  const kept = "HTTP/1.0 200 OK\r\ncontent-length: 1\r\nconnection: keep-alive\r\n\r\nx";
-  everyWay(kept, ({ ends }) => assert.equal(ends, [true]));
+  const keepAlive = "HTTP/1.0 200 OK\r\ncontent-length: 1\r\nconnection: keep-alive\r\n\r\nx";
+  everyWay(keepAlive, ({ ends }) => assert.equal(ends, [true]));
 });
 
 test("bytes after a response belong to nobody", () => {

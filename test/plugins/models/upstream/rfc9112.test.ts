@@ -12,7 +12,7 @@ type Row = [section: string, rule: string, bytes: string, expected: Expected];
 
 const ok = "HTTP/1.1 200 OK\r\n";
 const chunked = `${ok}Transfer-Encoding: chunked\r\n\r\n`;
-const kept = (body: string, more: Partial<Exclude<Expected, string>> = {}) => ({
+const reusable = (body: string, more: Partial<Exclude<Expected, string>> = {}) => ({
   body,
   reusable: true,
   ...more,
@@ -28,13 +28,13 @@ const rows: Row[] = [
     "2.1",
     "a message is a start line, header lines, an empty line and a body",
     `${ok}A: b\r\nContent-Length: 1\r\n\r\nx`,
-    kept("x", { headers: { a: "b", "content-length": "1" } }),
+    reusable("x", { headers: { a: "b", "content-length": "1" } }),
   ],
   [
     "2.2",
     "octets outside US-ASCII are no error",
     `${ok}X: caf\xe9\r\nContent-Length: 0\r\n\r\n`,
-    kept("", { headers: { x: "caf\xe9", "content-length": "0" } }),
+    reusable("", { headers: { x: "caf\xe9", "content-length": "0" } }),
   ],
   ["2.2", "a bare CR in a line is refused", `${ok}X: a\rb\r\n\r\n`, "control character"],
   ["2.2", "nor one at its end", `${ok}X: a\r\r\n\r\n`, "control character"],
@@ -62,19 +62,19 @@ const rows: Row[] = [
     "4",
     "the reason may be empty",
     "HTTP/1.1 404 \r\nContent-Length: 0\r\n\r\n",
-    kept("", { status: 404 }),
+    reusable("", { status: 404 }),
   ],
   [
     "4",
     "the reason and its space may be missing",
     "HTTP/1.1 404\r\nContent-Length: 0\r\n\r\n",
-    kept("", { status: 404 }),
+    reusable("", { status: 404 }),
   ],
   [
     "4",
     "the reason may hold tabs and octets outside US-ASCII",
     "HTTP/1.1 200 a\tb\xe9\r\nContent-Length: 0\r\n\r\n",
-    kept(""),
+    reusable(""),
   ],
   ["4", "the status has three digits", "HTTP/1.1 20 OK\r\n\r\n", "not an HTTP/1.1"],
   ["4", "a status that is not a number is refused", "HTTP/1.1 2oo OK\r\n\r\n", "not an HTTP/1.1"],
@@ -82,13 +82,13 @@ const rows: Row[] = [
     "5",
     "white space around a value is no part of it",
     `${ok}X: \t a \t\r\nContent-Length: 0\r\n\r\n`,
-    kept("", { headers: { x: "a", "content-length": "0" } }),
+    reusable("", { headers: { x: "a", "content-length": "0" } }),
   ],
   [
     "5",
     "a value may be empty",
     `${ok}X:\r\nContent-Length: 0\r\n\r\n`,
-    kept("", { headers: { x: "", "content-length": "0" } }),
+    reusable("", { headers: { x: "", "content-length": "0" } }),
   ],
   ["5", "a line without a colon is refused", `${ok}X\r\n\r\n`, "broken header"],
   ["5", "a name is a token", `${ok}X(): a\r\n\r\n`, "broken header"],
@@ -122,7 +122,7 @@ const rows: Row[] = [
     "6.1",
     "the name of a coding ignores case",
     `${ok}Transfer-Encoding: CHUNKED\r\n\r\n1\r\nx\r\n0\r\n\r\n`,
-    kept("x"),
+    reusable("x"),
   ],
   [
     "6.1",
@@ -142,19 +142,19 @@ const rows: Row[] = [
     "6.3 (1)",
     "204 has no body, whatever it says",
     "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n",
-    kept("", { status: 204 }),
+    reusable("", { status: 204 }),
   ],
   [
     "6.3 (1)",
     "304 has no body, whatever it says",
     "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
-    kept("", { status: 304 }),
+    reusable("", { status: 304 }),
   ],
   [
     "6.3 (1)",
     "1xx has no body",
     `HTTP/1.1 103 Early Hints\r\nContent-Length: 5\r\n\r\n${ok}Content-Length: 1\r\n\r\nx`,
-    kept("x"),
+    reusable("x"),
   ],
   [
     "6.3 (3)",
@@ -172,13 +172,13 @@ const rows: Row[] = [
     "6.3 (5)",
     "one length said twice is a length",
     `${ok}Content-Length: 1\r\nContent-Length: 1\r\n\r\nx`,
-    kept("x"),
+    reusable("x"),
   ],
   [
     "6.3 (5)",
     "one length said twice in a list is a length",
     `${ok}Content-Length: 1, 1\r\n\r\nx`,
-    kept("x"),
+    reusable("x"),
   ],
   [
     "6.3 (8)",
@@ -190,14 +190,19 @@ const rows: Row[] = [
     "7.1",
     "the size is hexadecimal, in either case, with zeros before it",
     `${chunked}00a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\n\r\n`,
-    kept("01234567890123456789"),
+    reusable("01234567890123456789"),
   ],
   ["7.1", "a size that overflows is refused", `${chunked}FFFFFFFFFFFFFFFFF\r\n`, "too many digits"],
   ["7.1", "a size that is not a number is refused", `${chunked}0x1\r\nx\r\n`, "not a number"],
   ["7.1", "a chunk without a size is refused", `${chunked}\r\nx\r\n`, "without a size"],
   ["7.1", "a chunk ends with CR LF", `${chunked}1\r\nxy`, "missing line end"],
   ["7.1", "a size ends with CR LF", `${chunked}1\nx`, "not a number"],
-  ["7.1.1", "an extension is ignored", `${chunked}1;a=b;c="d e"\r\nx\r\n0;f\r\n\r\n`, kept("x")],
+  [
+    "7.1.1",
+    "an extension is ignored",
+    `${chunked}1;a=b;c="d e"\r\nx\r\n0;f\r\n\r\n`,
+    reusable("x"),
+  ],
   [
     "7.1.1",
     "an extension holds no bare LF",
@@ -209,7 +214,7 @@ const rows: Row[] = [
     "7.1.2",
     "trailers are read over, and never merged into the headers",
     `${chunked}0\r\nContent-Length: 9\r\nX: y\r\n\r\n`,
-    kept("", { headers: { "transfer-encoding": "chunked" } }),
+    reusable("", { headers: { "transfer-encoding": "chunked" } }),
   ],
   [
     "7.1.2",
@@ -238,13 +243,13 @@ const rows: Row[] = [
     `${ok}Content-Length: 1\r\n\r\nx${ok}`,
     last("x"),
   ],
-  ["9.3", "HTTP/1.1 persists", `${ok}Content-Length: 0\r\n\r\n`, kept("")],
+  ["9.3", "HTTP/1.1 persists", `${ok}Content-Length: 0\r\n\r\n`, reusable("")],
   ["9.3", "HTTP/1.0 does not", "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", last("")],
   [
     "9.3",
     "HTTP/1.0 does where it says so",
     "HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 0\r\n\r\n",
-    kept(""),
+    reusable(""),
   ],
   [
     "9.6",
@@ -256,7 +261,7 @@ const rows: Row[] = [
     "9.6",
     "an option that contains the word is another one",
     `${ok}Connection: closed\r\nContent-Length: 0\r\n\r\n`,
-    kept(""),
+    reusable(""),
   ],
 ];
 
@@ -290,17 +295,17 @@ function read(parts: readonly string[]): Exclude<Expected, string> | string {
 for (const [section, rule, bytes, expected] of rows)
   test(`${section}: ${rule}`, () => {
     for (const parts of [[bytes], [...bytes]]) {
-      const found = read(parts);
+      const result = read(parts);
       if (typeof expected === "string") {
-        assert.type(found, "string", `taken: ${JSON.stringify(found)}`);
-        assert.match(found as string, expected);
+        assert.type(result, "string", `taken: ${JSON.stringify(result)}`);
+        assert.match(result as string, expected);
         continue;
       }
-      const seen = found as Exclude<Expected, string>;
-      const { status = 200, headers = seen.headers } = expected;
+      const response = result as Exclude<Expected, string>;
+      const { status = 200, headers = response.headers } = expected;
       // Byte by byte, what follows a response is not yet seen when it ends.
       const reusable = parts.length > 1 && section === "9.2" ? true : expected.reusable;
-      assert.equal(seen, { body: expected.body, reusable, status, headers });
+      assert.equal(response, { body: expected.body, reusable, status, headers });
     }
   });
 

@@ -127,20 +127,21 @@ test("a request as it goes out", async () => {
 });
 
 test("headers that are frozen go out with each address and method, others as they are at the time", async () => {
-  const one = await start((socket) => socket.write(ok("x")));
-  const two = await start((socket) => socket.write(ok("x")));
+  const first = await start((socket) => socket.write(ok("x")));
+  const second = await start((socket) => socket.write(ok("x")));
   const frozen = Object.freeze({ authorization: "Bearer k" });
   const open = { authorization: "Bearer a" };
-  for (const { url } of [one, one, two, one]) await ask({ url: `${url}/a`, headers: frozen });
-  await ask({ url: `${one.url}/b`, headers: frozen });
-  await ask({ url: `${one.url}/b`, method: "GET", body: undefined, headers: frozen });
-  await ask({ url: `${one.url}/c`, headers: open });
+  for (const { url } of [first, first, second, first])
+    await ask({ url: `${url}/a`, headers: frozen });
+  await ask({ url: `${first.url}/b`, headers: frozen });
+  await ask({ url: `${first.url}/b`, method: "GET", body: undefined, headers: frozen });
+  await ask({ url: `${first.url}/c`, headers: open });
   open.authorization = "Bearer b";
-  await ask({ url: `${one.url}/c`, headers: open });
-  const told = one.requests.map(
+  await ask({ url: `${first.url}/c`, headers: open });
+  const connectionHeaders = first.requests.map(
     (text) => `${text.split(" HTTP")[0]} ${/Bearer ./.exec(text)?.[0]}`,
   );
-  assert.equal(told, [
+  assert.equal(connectionHeaders, [
     "POST /a Bearer k",
     "POST /a Bearer k",
     "POST /a Bearer k",
@@ -149,13 +150,13 @@ test("headers that are frozen go out with each address and method, others as the
     "POST /c Bearer a",
     "POST /c Bearer b",
   ]);
-  assert.match(two.requests[0]!, `host: ${two.url.slice("http://".length)}\r\n`);
+  assert.match(second.requests[0]!, `host: ${second.url.slice("http://".length)}\r\n`);
 });
 
 test("a connection is used again, one for each request at a time", async () => {
-  const one = await start((socket) => socket.write(ok("x")));
-  for (let i = 0; i < 5; i++) await ask({ url: one.url });
-  assert.is(one.connections(), 1);
+  const upstream = await start((socket) => socket.write(ok("x")));
+  for (let i = 0; i < 5; i++) await ask({ url: upstream.url });
+  assert.is(upstream.connections(), 1);
   const held: Socket[] = [];
   const many = await start((socket) => {
     if (held.push(socket) === 3) for (const each of held.splice(0)) each.write(ok("x"));
@@ -223,9 +224,9 @@ test("each way to break is reported once, with its code", async () => {
     const { url } = await start(play);
     assert.is((await ask({ url })).error?.code, code);
   }
-  const gone = await start(() => {});
+  const closed = await start(() => {});
   servers.pop()?.close();
-  assert.is((await ask({ url: gone.url })).error?.code, "ECONNREFUSED");
+  assert.is((await ask({ url: closed.url })).error?.code, "ECONNREFUSED");
 });
 
 test("a failure to send is reported, and never before `send` has returned", async () => {
@@ -276,10 +277,10 @@ test("compressed answers are unpacked, and a broken one fails", async () => {
 
 test("a paused answer holds the upstream, and goes on", async () => {
   const size = 64 * 1024 * 1024;
-  let sent = 0;
+  let sentChunks = 0;
   const { url } = await start(async (socket) => {
     socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${size}\r\n\r\n`);
-    for (; sent < size; sent += 65_536)
+    for (; sentChunks < size; sentChunks += 65_536)
       if (!socket.write(Buffer.alloc(65_536))) await once(socket, "drain");
   });
   let received = 0;
@@ -297,8 +298,8 @@ test("a paused answer holds the upstream, and goes on", async () => {
   );
   /** The sockets of both sides are full. */
   async function stalled(): Promise<void> {
-    while (sentWhilePaused !== sent) {
-      sentWhilePaused = sent;
+    while (sentWhilePaused !== sentChunks) {
+      sentWhilePaused = sentChunks;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
@@ -313,24 +314,34 @@ test("who aborts hears no more, and the upstream sees it", async () => {
     cut = once(socket, "close");
     socket.write("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nh");
   });
-  let told = 0;
+  let callbackCount = 0;
   const sending = await new Promise<SentRequest>((resolve) => {
-    const one = upstreams.send(
+    const request = upstreams.send(
       { method: "POST", url, headers: {}, body: "{}" },
-      { head: () => told++, data: () => resolve(one), end: () => told++, fail: () => told++ },
+      {
+        head: () => callbackCount++,
+        data: () => resolve(request),
+        end: () => callbackCount++,
+        fail: () => callbackCount++,
+      },
     );
   });
   sending.abort();
   await cut;
-  assert.is(told, 1);
+  assert.is(callbackCount, 1);
   // before it has gone out at all
   const never = upstreams.send(
     { method: "POST", url, headers: {} },
-    { head: () => told++, data: () => told++, end: () => told++, fail: () => told++ },
+    {
+      head: () => callbackCount++,
+      data: () => callbackCount++,
+      end: () => callbackCount++,
+      fail: () => callbackCount++,
+    },
   );
   never.abort();
   await ask({ url: (await start((socket) => socket.write(ok("x")))).url });
-  assert.is(told, 1);
+  assert.is(callbackCount, 1);
 });
 
 test.run();

@@ -39,9 +39,9 @@ async function listen(server: Server): Promise<number> {
 
 /** A proxy that leads every name to this machine, and notes what it was asked. */
 async function startProxy(refuse?: number) {
-  const asked: { line: string; credentials: string | undefined }[] = [];
+  const connectRequests: { line: string; credentials: string | undefined }[] = [];
   const note = ({ method, url, headers }: IncomingMessage) =>
-    asked.push({ line: `${method} ${url}`, credentials: headers["proxy-authorization"] });
+    connectRequests.push({ line: `${method} ${url}`, credentials: headers["proxy-authorization"] });
   const pass: RequestListener = (req, res) => {
     note(req);
     if (refuse !== undefined) return void res.writeHead(refuse).end();
@@ -65,7 +65,7 @@ async function startProxy(refuse?: number) {
     });
     upstream.on("error", () => client.destroy());
   });
-  return { port: await listen(server), asked };
+  return { port: await listen(server), asked: connectRequests };
 }
 
 const basic = `Basic ${Buffer.from("me:p@ss").toString("base64")}`;
@@ -122,8 +122,8 @@ test("a channel's proxy, its answers and streams; a proxy that refuses or is not
   const [proxy, refusing, up] = [
     await startProxy(),
     await startProxy(407),
-    await startUpstream((seen, res) =>
-      seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")),
+    await startUpstream((upstreamRequest, res) =>
+      upstreamRequest.body.stream ? stream(res, ...hello) : json(res, completion("Hello")),
     ),
   ];
   const free = await freePort();

@@ -7,8 +7,8 @@ import { ResponseWriter } from "../../../../../plugins/models/serving/writing/re
 import { suite } from "../../../../support/suite.ts";
 
 const test = suite("response writer");
-let answer: (res: ServerResponse) => void;
-const server = createServer((_, res) => answer(res));
+let respond: (res: ServerResponse) => void;
+const server = createServer((_, res) => respond(res));
 
 test.before(async () => {
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -16,7 +16,7 @@ test.before(async () => {
 test.after(() => void server.close());
 
 /** All that the server sends until it closes, or until `last` has come. */
-async function sent(requests: string, last?: string): Promise<string> {
+async function exchange(requests: string, last?: string): Promise<string> {
   const socket = connect((server.address() as AddressInfo).port, "127.0.0.1").setEncoding("utf8");
   socket.write(requests);
   let text = "";
@@ -33,7 +33,7 @@ const GET = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 const END = "0\r\n\r\n";
 
 test("what comes in one turn is one chunk, texts and bytes alike", async () => {
-  answer = (res) => {
+  respond = (res) => {
     res.writeHead(200, {});
     const out = new ResponseWriter(res, true, () => {});
     res.on("close", () => out.stop());
@@ -45,47 +45,47 @@ test("what comes in one turn is one chunk, texts and bytes alike", async () => {
       out.end("e");
     }, 5);
   };
-  assert.is(bodyOf(await sent(GET, END)), `4\r\näbc\r\n15\r\n${"d".repeat(20)}e\r\n${END}`);
-  answer = (res) => {
+  assert.is(bodyOf(await exchange(GET, END)), `4\r\näbc\r\n15\r\n${"d".repeat(20)}e\r\n${END}`);
+  respond = (res) => {
     res.writeHead(200, {});
     const out = new ResponseWriter(res, false, () => {});
     out.write("d".repeat(20_000));
     out.end(Buffer.from("é"));
   };
-  assert.is(bodyOf(await sent(GET, END)), `4e22\r\n${"d".repeat(20_000)}é\r\n${END}`);
+  assert.is(bodyOf(await exchange(GET, END)), `4e22\r\n${"d".repeat(20_000)}é\r\n${END}`);
 });
 
 test("an empty stream, a client of HTTP/1.0, a response with a length, and one that waits for another", async () => {
-  answer = (res) => {
+  respond = (res) => {
     res.writeHead(200, {});
     new ResponseWriter(res, false, () => {}).end();
   };
-  assert.is(bodyOf(await sent(GET, END)), END);
-  answer = (res) => {
+  assert.is(bodyOf(await exchange(GET, END)), END);
+  respond = (res) => {
     res.writeHead(200, {});
     const out = new ResponseWriter(res, false, () => {});
     out.write("one ");
     out.end("two");
   };
-  assert.is(bodyOf(await sent("GET / HTTP/1.0\r\n\r\n")), "one two");
-  assert.is(bodyOf(await sent("HEAD / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")), "");
-  answer = (res) => {
+  assert.is(bodyOf(await exchange("GET / HTTP/1.0\r\n\r\n")), "one two");
+  assert.is(bodyOf(await exchange("HEAD / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")), "");
+  respond = (res) => {
     res.setHeader("content-length", 7);
     res.writeHead(200);
     const out = new ResponseWriter(res, false, () => {});
     out.write("one ");
     out.end("two");
   };
-  assert.is(bodyOf(await sent(GET, "two")), "one two");
+  assert.is(bodyOf(await exchange(GET, "two")), "one two");
   let count = 0;
-  answer = (res) => {
+  respond = (res) => {
     const at = count++;
     res.writeHead(200, {});
     const out = new ResponseWriter(res, false, () => {});
     out.write(`${at}`);
     setTimeout(() => out.end(`-${at}`), at === 0 ? 20 : 0);
   };
-  const both = (await sent(GET + GET, `-1\r\n${END}`))
+  const both = (await exchange(GET + GET, `-1\r\n${END}`))
     .split("HTTP/1.1 200 OK")
     .slice(1)
     .map(bodyOf);
@@ -97,7 +97,7 @@ test("an empty stream, a client of HTTP/1.0, a response with a length, and one t
 
 test("a client that does not read holds the writer, and lets it go on when it reads", async () => {
   const drained = new Promise<number>((resolve) => {
-    answer = (res) => {
+    respond = (res) => {
       res.writeHead(200, {});
       let writes = 0;
       const out = new ResponseWriter(res, false, () => {
