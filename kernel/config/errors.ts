@@ -42,7 +42,7 @@ export const errors = PorticoError.table({
   },
   wholeMapRemoved: {
     code: "invalid_request_error",
-    message: "{key} holds entries ({entries}). Remove them one by one, by name.",
+    message: "{key} contains entries ({entries}). Remove each of them by its name.",
   },
   numberNotStorable: {
     code: "invalid_request_error",
@@ -59,6 +59,6 @@ export const errors = PorticoError.table({
   beyondEnd: {
     code: "invalid_request_error",
     message:
-      "{path} cannot be set: the list has {length} entries. To append one, write to [{length}].",
+      "{path} cannot be set: the list has {length} entries. To append an entry, write to [{length}].",
   },
 });

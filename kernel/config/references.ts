@@ -78,7 +78,7 @@ function expand(source: string, env: Record<string, string | undefined>): Expans
 }
 
 const describeMalformed = (source: string): string =>
-  `holds "${source}", which does not name an environment variable; write $\${ for a literal \${`;
+  `contains "${source}", which does not name an environment variable; write $\${ for a literal \${`;
 
 const describeUnset = (name: string): string =>
   `refers to the environment variable ${name}, which is not set; set the variable, or add ${name}=… to .env in Portico's home directory`;

@@ -168,7 +168,7 @@ const hooks = {
   trust: oneOf(
     ["bundled", "managed", "approved", "workspace", "all"],
     "all",
-    "Which hooks run: `bundled`, only the package's own; `managed`, also those in <home>/hooks; `approved`, also those in <workspace>/hooks whose content was approved with `portico hooks approve`; `workspace` (or `all`), all of them without approval.",
+    "Which hooks run. `bundled`: only the hooks of the package. `managed`: also the hooks in <home>/hooks. `approved`: also hooks in <workspace>/hooks whose content was approved with `portico hooks approve`. `workspace` (or `all`): all these hooks, without approval.",
   ),
 };
 
@@ -184,7 +184,7 @@ const plugins = {
   trust: oneOf(
     ["bundled", "managed", "workspace", "builtin", "home", "all"],
     "managed",
-    "Which plugins are loaded: `bundled`, only the package's own; `managed`, also those in <home>/plugins; `workspace`, also those in <workspace>/plugins. (`builtin`, `home` and `all` are older names of these values.)",
+    "Which plugins are loaded. `bundled`: only the plugins of the package. `managed`: also the plugins in <home>/plugins. `workspace`: also the plugins in <workspace>/plugins. (`builtin`, `home` and `all` are older names of these values.)",
   ),
 };
 

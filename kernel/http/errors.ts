@@ -112,7 +112,7 @@ export const errors = PorticoError.table({
   unknownEncoding: {
     code: "unsupported_media_type",
     message:
-      "Content-Encoding {encoding} is not supported. Send the body without an encoding, or with one of: {supported}.",
+      "Content-Encoding {encoding} is not supported. Send the body without an encoding, or use one of these: {supported}.",
   },
   wrongEncoding: {
     code: "invalid_request_error",

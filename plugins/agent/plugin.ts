@@ -7,7 +7,7 @@ import { setUp } from "./setup.ts";
 
 export default definePlugin({
   name: "agent",
-  description: "Runs agent turns: sessions, tools, queued events, heartbeat",
+  description: "Runs the agent's turns, with sessions, tools, queued events and heartbeats",
   config: {
     "agents.defaults": defaultsSchema,
     "agents.defaults.sandbox": sandboxSchema,

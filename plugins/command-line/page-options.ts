@@ -5,12 +5,12 @@ export const periodOptions = {
   since: {
     type: "string",
     value: "TIME",
-    description: "Only entries since this date, or since this period before now: 90m, 7d",
+    description: "Only entries since this date, or since this long ago, such as 90m or 7d",
   },
   until: {
     type: "string",
     value: "TIME",
-    description: "Only entries until this date, or until this period before now",
+    description: "Only entries until this date, or until this long ago, such as 7d",
   },
 } satisfies Record<string, RouteOption>;
 

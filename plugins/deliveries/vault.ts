@@ -50,7 +50,8 @@ function readKey(file: string): Buffer | undefined {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
   }
-  if (key.length !== KEY_BYTES) throw new Error(`${file} holds no key of ${KEY_BYTES} bytes`);
+  if (key.length !== KEY_BYTES)
+    throw new Error(`${file} does not contain a key of ${KEY_BYTES} bytes`);
   chmodSync(file, 0o600);
   return key;
 }

@@ -13,7 +13,7 @@ const Server = Type.Object(
     env: Type.Record(Type.String(), Type.String(), {
       default: {},
       description:
-        "The environment variables of the program, in addition to PATH, HOME and similar ones.",
+        "The environment variables of the program, in addition to basic variables such as PATH and HOME.",
     }),
     cwd: Type.Optional(Type.String({ description: "The working directory of the program." })),
     url: Type.Optional(

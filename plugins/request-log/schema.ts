@@ -61,10 +61,10 @@ export const querySchema = Type.Object({
   hook: text("Only requests on which this hook ran."),
   id: text("Only requests whose id contains this text."),
   since: text(
-    "Only requests from this time on: a date, milliseconds since 1970, or a period before now (90m).",
+    "Only requests from this time on: a date, milliseconds since 1970, or how long ago, such as 90m.",
   ),
   until: text(
-    "Only requests up to this time: a date, milliseconds since 1970, or a period before now (90m).",
+    "Only requests up to this time: a date, milliseconds since 1970, or how long ago, such as 90m.",
   ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 50 })),
   before: text("The `next` value of the previous page."),

@@ -132,11 +132,11 @@ export const errors = PorticoError.table({
   noSample: {
     code: "invalid_request_error",
     message:
-      "There is no sample. Send a body, or catch one first: portico webhooks catch {mapping}",
+      "There is no sample. Send a body, or catch a request as the sample: portico webhooks catch {mapping}",
   },
   noSampleNamed: {
     code: "invalid_request_error",
-    message: "There is no sample. Send a body, or name a mapping that has one.",
+    message: "There is no sample. Send a body, or name a mapping that has a sample.",
   },
   nothingCaught: { code: "timeout", message: "No request arrived for the mapping {mapping}." },
   nothingFitCaught: {

@@ -25,7 +25,7 @@ const refuse = (): never => {
 
 export default definePlugin({
   name: "webhooks",
-  description: "Accepts events from other systems: wakes, turns, mappings, signatures",
+  description: "Accepts events from other systems, and starts the agent's work for them",
   config: { webhooks: webhooksSchema },
   configCheck: () => import("./config-check.ts"),
   events,

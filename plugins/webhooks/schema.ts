@@ -129,7 +129,9 @@ const verify = Type.Union(
 
 const coalesce = Type.Object(
   {
-    key: text("A template of the key. Deliveries with the same key are combined into one turn."),
+    key: text(
+      "A template for the key of the burst. Deliveries with the same key are combined into one turn.",
+    ),
     windowMs: timerMs({
       default: 30_000,
       description:
@@ -197,7 +199,7 @@ const mapping = Type.Object({
   ),
   message: Type.Optional(
     text(
-      "A template of the task, with placeholders such as {body.a}, {headers.x}, {query.x}, {json body.a}.",
+      "A template for the task, with placeholders such as {body.a}, {headers.x}, {query.x}, {json body.a}.",
     ),
   ),
   session: Type.Optional(

@@ -72,7 +72,7 @@ export function createBallots({
     const timer = setInterval(() => {
       waitedMs += deadlockMs;
       if (waitedMs >= VOTE_TIMEOUT_MS)
-        decide(subject, ballot, { error: "a worker has not answered in time" });
+        decide(subject, ballot, { error: "a worker has not responded in time" });
       else if (isDeadlocked(subject, ballot)) {
         decide(subject, ballot, { error: "another change is applied first", isOvertaken: true });
         ballots.delete(subject);

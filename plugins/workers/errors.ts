@@ -2,7 +2,7 @@
 import { PorticoError } from "portico";
 
 export const errors = PorticoError.table({
-  noAnswer: { code: "timeout", message: "Worker {worker} did not answer in time." },
+  noAnswer: { code: "timeout", message: "Worker {worker} did not respond in time." },
   unknownTopic: {
     code: "service_unavailable",
     message: "Worker {worker} is not ready for {topic} yet. Try again in a moment.",

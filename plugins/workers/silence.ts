@@ -20,7 +20,7 @@ interface SilenceOptions {
 export function watchSilence({ pid, ping, giveUp }: SilenceOptions) {
   let unanswered = 0;
   const checkWorker = () => {
-    if (unanswered >= MAX_PINGS_BUSY) return end(`has not answered for ${MAX_PINGS_BUSY} s`);
+    if (unanswered >= MAX_PINGS_BUSY) return end(`has not responded for ${MAX_PINGS_BUSY} s`);
     if (unanswered >= MAX_PINGS_STOPPED && isStopped(pid)) return end("is stopped");
     unanswered++;
     ping();

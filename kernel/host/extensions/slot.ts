@@ -89,7 +89,7 @@ export function groupByName<C extends Candidate>(
     const holder = group.candidates.find((other) => other.root.dir === candidate.root.dir);
     if (!holder) group.candidates.push(candidate);
     else {
-      const message = `the name ${candidate.name} is taken by ${holder.dir} in the same root: rename one of them`;
+      const message = `the name ${candidate.name} is already used by ${holder.dir} in the same root: rename one of them`;
       group.duplicates.push({ ...candidate, problem: { message, file: candidate.entry } });
     }
   }

@@ -10,7 +10,7 @@ export const hookEvents: Command = {
   name: "events",
   summary: "Describe every event: its mode, its fields, what hooks may change, and a sample",
   description:
-    "A `notify` event informs hooks and does not wait for them; `change` lets them change fields; `answer` also lets one of them reply or block. The command needs no running gateway.",
+    "A `notify` event informs hooks and does not wait for them; `change` lets them change fields; `answer` also lets a hook reply or block. The command needs no running gateway.",
   args: [
     { name: "event", description: "The event to describe (default: all events)", optional: true },
   ],

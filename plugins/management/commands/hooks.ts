@@ -26,7 +26,7 @@ const info = commandFor<HookRecord>("GET /kernel/hooks/:name", hookRoutes.show, 
 
 const enable = commandFor<HookRecord>("POST /kernel/hooks/:name/enable", hookRoutes.enable, {
   name: "enable",
-  summary: "Enable a hook, even one that was stopped after failures",
+  summary: "Enable a hook, even if it was stopped after failures",
   args: [name],
   view: stateLine,
   failure: whyNotRunning,

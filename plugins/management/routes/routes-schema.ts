@@ -277,7 +277,7 @@ export const hookRoutes = {
       }),
     ),
   },
-  enable: { ...oneHook, summary: "Enable a hook, even one that was stopped after failures" },
+  enable: { ...oneHook, summary: "Enable a hook, even if it was stopped after failures" },
   disable: { ...oneHook, summary: "Disable a hook" },
   approve: { ...oneHook, summary: "Approve the content of a hook" },
   reload: { ...oneHook, summary: "Reload a hook" },

@@ -386,7 +386,7 @@ test("two of one name in one root: the directory of that name runs, the other sa
   home.write("hooks/0/HOOK.md", descriptor("name: a"));
   const double = await untilRight(() => home.host.list()[1], Boolean);
   assert.is(double?.state, "failed");
-  assert.match(double?.error ?? "", /the name a is taken by .*hooks\/a/);
+  assert.match(double?.error ?? "", /the name a is already used by .*hooks\/a/);
   assert.is((await home.ask("q")).reply, "one");
   home.remove("hooks/a");
   await replies(home, "zero");

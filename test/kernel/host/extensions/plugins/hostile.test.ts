@@ -109,7 +109,7 @@ const wrong: [what: string, body: string, message: RegExp][] = [
   [
     "a wire without encode",
     'ctx.add("provider", { name: "q", wire: { error: () => ({ message: "" }) } as never });',
-    /wire\.encode must be a function/,
+    /`wire\.encode` must be a function/,
   ],
   [
     "a watcher that is no function",
