@@ -236,7 +236,9 @@ export const actCommands: Command[] = [
 function actLines({ url, result, snapshot, dialogs = [] }: ActView): string[] {
   const text = typeof result === "string" ? result : JSON.stringify(result, null, 2);
   return [
-    ...dialogs.map(({ type, message, handled }) => `${type} "${message}" was ${handled}.`),
+    ...dialogs.map(
+      ({ type, message, handled }) => `The ${type} dialog "${message}" was ${handled}.`,
+    ),
     result === undefined ? `Done: ${url}` : text,
     ...(snapshot === undefined ? [] : [snapshot]),
   ];

@@ -29,13 +29,13 @@ const start = browserCommand("POST /start", {
   name: "start",
   options: { headless: { description: "Run without a window (--no-headless: with a window)" } },
   view: ({ profile, pid }: { profile: string; pid: number | null }) =>
-    `The browser of ${profile} is running${pid === null ? "" : ` (pid ${pid})`}.`,
+    `The browser of profile ${profile} is running${pid === null ? "" : ` (pid ${pid})`}.`,
 });
 
 const stop = browserCommand("POST /stop", {
   name: "stop",
   view: ({ stopped }: { stopped: boolean }) =>
-    stopped ? "Stopped." : "The browser was not running.",
+    stopped ? "The browser was stopped." : "The browser was not running.",
 });
 
 const profiles = browserCommand("GET /profiles", { name: "profiles", view: profileTable });
