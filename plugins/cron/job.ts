@@ -36,14 +36,24 @@ export interface JobState {
   lastError?: string;
   lastDurationMs?: number;
   consecutiveErrors: number;
-  /** The run in progress. */
-  running?: { runId: string; itemId?: string; since: number };
+  /** The runs in progress, oldest first: manual runs start beside a scheduled one, and `overlap: queue` lets runs wait. */
+  running: RunningRun[];
   /** The reason for which failures disabled the job. */
   disabledReason?: string;
   fired: number;
   /** For a job of the configuration: its definition as JSON, which reveals changes. */
   configured?: string;
 }
+
+/** A run in progress. `itemId` is the queue item of its turn; the run of a hook has none. */
+export interface RunningRun {
+  runId: string;
+  itemId?: string;
+  /** Epoch ms. */
+  since: number;
+}
+
+export const NEW_STATE: JobState = { consecutiveErrors: 0, running: [], fired: 0 };
 
 /** The status of a run. `missed`: no gateway ran at the slot; `skipped`: the previous run was still in progress. */
 export type RunStatus =
@@ -62,9 +72,13 @@ export interface Job {
   state: JobState;
 }
 
+/** Version 0.1.0 stored the newest run in progress only. */
+type StoredState = Partial<Omit<JobState, "running">> & { running?: RunningRun | RunningRun[] };
+
 export function toJob(row: Schedule): Job {
-  const state = (row.state ?? {}) as Partial<JobState>;
-  return { row, body: row.body as JobBody, state: { consecutiveErrors: 0, fired: 0, ...state } };
+  const { running = [], ...state } = (row.state ?? {}) as StoredState;
+  const body = row.body as JobBody;
+  return { row, body, state: { ...NEW_STATE, ...state, running: [running].flat() } };
 }
 
 /**
@@ -166,7 +180,7 @@ export function viewJob(
       lastError: state.lastError ?? null,
       lastDurationMs: state.lastDurationMs ?? null,
       consecutiveErrors: state.consecutiveErrors,
-      running: state.running !== undefined,
+      running: state.running.length > 0,
       runs: state.fired,
       disabledReason: state.disabledReason,
     },

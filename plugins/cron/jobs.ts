@@ -17,6 +17,7 @@ import {
   type JobBody,
   type JobState,
   KIND,
+  NEW_STATE,
   nextSlot,
   type Slot,
   toJob,
@@ -106,7 +107,7 @@ function bodyOf(
 
 /** A job of the configuration whose date has passed is not an error. It stays in the list, disabled. */
 function placeConfigured({ entry: job, id, body, enabled, now }: Definition<Job>) {
-  const state: JobState = job?.state ?? { consecutiveErrors: 0, fired: 0 };
+  const state: JobState = { ...(job?.state ?? NEW_STATE) };
   if (job !== undefined && hasSameDates(job, body, enabled)) {
     const nextAt = dueTimeAfterChange(job, body, now);
     return { enabled: enabled && nextAt !== null, nextAt, state };
@@ -144,7 +145,7 @@ class JobEditor {
       const body = this.#makeBody(job, { source, principal }, now);
       const { slotAt, nextAt } = requireSlot(id, body, now);
       const enabled = wantsEnabled(job, true);
-      const state: JobState = { slotAt, consecutiveErrors: 0, fired: 0 };
+      const state: JobState = { ...NEW_STATE, slotAt };
       return { enabled, nextAt: enabled ? nextAt : null, body, state };
     });
 
@@ -217,12 +218,12 @@ class SlotRepair {
     }
   };
 
-  /** Moves a job to another slot, unless the slot for which it waits was taken in the meantime. */
+  /** Moves a job to another slot, unless the job changed in the meantime. */
   async #move({ row, state }: Job, { slotAt, nextAt }: Slot): Promise<void> {
-    await this.#ctx.use("store").tick({
+    await this.#ctx.use("store").commitSchedule({
       kind: KIND,
       id: row.id,
-      expectedNext: row.nextAt,
+      expectedRev: row.rev,
       next: nextAt,
       state: { ...state, slotAt },
     });

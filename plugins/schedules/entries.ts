@@ -255,16 +255,21 @@ export class ScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry> {
     const enabled = wantsEnabled(definition, true);
     const configured = JSON.stringify([body, enabled]);
     if (entry?.state.configured === configured) return false;
-    const { state, ...placement } = place({ id, body, enabled, entry, now });
-    await this.#store.schedules.put({
-      kind,
-      id,
-      name,
-      body,
-      ...placement,
-      state: { ...state, configured },
-    });
-    return true;
+    for (let current = entry; ; current = await this.#read(id)) {
+      const { state, ...placement } = place({ id, body, enabled, entry: current, now });
+      const row = await this.#store.schedules.put(
+        { kind, id, name, body, ...placement, state: { ...state, configured } },
+        current?.row.rev,
+      );
+      // Otherwise a slot was taken or a run ended in the meantime, which this state would undo.
+      if (row !== undefined) return true;
+    }
+  }
+
+  async #read(id: string): Promise<E | undefined> {
+    const { kind, read } = this.#options;
+    const row = await this.#store.schedules.get(kind, id);
+    return row && read(row);
   }
 
   /** Returns undefined for an invalid definition. `problems` says what is wrong with it. */

@@ -269,7 +269,10 @@ export interface Store {
       limit?: number;
       before?: number;
     }): Promise<Run[]>;
-    /** Removes all runs of an owner except the newest `keep`. Returns the number of removed runs. */
+    /**
+     * Removes all runs of an owner except the newest `keep` and those whose status is `running`, because their end is
+     * recorded later. If `keep` is 0, it removes all runs. Returns the number of removed runs.
+     */
     prune(owner: string, keep: number): Promise<number>;
   };
 

@@ -36,7 +36,7 @@ export function createForesight(ctx: PluginContext, fireAhead: (job: Job) => Pro
         row.nextAt! > now &&
         body.payload.kind !== "hook" &&
         body.deleteAfterRun !== true &&
-        state.running === undefined,
+        state.running.length === 0,
     );
     await Promise.all(eligibleJobs.map(fireAhead));
   }

@@ -91,7 +91,13 @@ export function prepareRun(ctx: PluginContext, firing: Firing): PreparedRun {
   return { run, delivery, failure };
 }
 
-/** Returns the job's state after a run. `slotAt` is the next slot for which the job waits. */
+/**
+ * The number of runs in progress that the state of a job with `overlap: queue` keeps, because any number of them may wait.
+ * Their turns end in the order in which they began, so the newest ones suffice.
+ */
+const MAX_QUEUED = 100;
+
+/** Returns the job's state after a run has begun, or has ended at once. `slotAt` is the next slot for which the job waits. */
 export function computeState(job: Job, run: Run, slotAt: number | undefined): JobState {
   const state: JobState = { ...job.state, lastStatus: run.status as RunStatus };
   if (slotAt === undefined) delete state.slotAt;
@@ -100,10 +106,13 @@ export function computeState(job: Job, run: Run, slotAt: number | undefined): Jo
   state.fired++;
   state.lastRunAt = run.at;
   if (run.status === "running") {
-    state.running = { runId: run.id, since: run.at, itemId: run.itemId };
-    return state;
+    const started = { runId: run.id, since: run.at, itemId: run.itemId };
+    const running = [...state.running, started];
+    return {
+      ...state,
+      running: job.body.overlap === "queue" ? running.slice(-MAX_QUEUED) : running,
+    };
   }
-  delete state.running;
   delete state.lastError;
   return { ...state, consecutiveErrors: 0, lastDurationMs: 0 };
 }

@@ -13,6 +13,7 @@ import {
   nextSlot,
   principalOfJob,
   type RunData,
+  type RunningRun,
   type RunStatus,
   sessionOfJob,
   toJob,
@@ -95,10 +96,10 @@ export class Runner {
     const { run, delivery, failure } = prepared;
     if (failure) throw failure;
     const state = computeState(job, run, job.state.slotAt);
-    const { nextAt, id } = job.row;
+    const { nextAt, id, rev } = job.row;
     const { items, ...ids } = delivery;
-    const newRev = await this.#store.tick(
-      { kind: KIND, id, expectedNext: nextAt, next: nextAt, state },
+    const newRev = await this.#store.commitSchedule(
+      { kind: KIND, id, expectedRev: rev, next: nextAt, state },
       { items: items as NewItem[], runs: [run] },
     );
     if (newRev === undefined) return undefined;
@@ -133,7 +134,7 @@ export class Runner {
     };
     const key = createSlotKey(row.id, slotAt);
     const prepared = prepareRun(this.#ctx, { job, key, status, at: now, data });
-    if (!(await this.#takeSlot(slot, prepared))) return; // Another gateway was faster.
+    if (!(await this.#takeSlot(slot, prepared))) return;
     const { run, failure } = prepared;
     if (isAhead) atTime(this.#ctx, now, () => this.#announce(job, run, failure));
     else if (status === "running") await this.#announce(job, run, failure);
@@ -149,22 +150,27 @@ export class Runner {
       const reason = `due ${seconds} s ago, while the gateway was not running`;
       return { status: "missed", reason };
     }
-    if (body.overlap === "skip" && (await this.#isRunning(job)))
+    if (body.overlap === "skip" && (await this.#hasRunInProgress(job)))
       return { status: "skipped", reason: "the previous run was still in progress" };
     return { status: "running" };
   }
 
-  async #isRunning({ state }: Job): Promise<boolean> {
-    const { running } = state;
-    if (running === undefined) return false;
-    if (running.itemId === undefined) return this.#settler.isHookRunning(running.runId);
-    const item = await this.#store.items.get(running.itemId);
+  async #hasRunInProgress({ state }: Job): Promise<boolean> {
+    for (const run of state.running) if (await this.#isInProgress(run)) return true;
+    return false;
+  }
+
+  /** Looks at the work itself, because its end is recorded in the job's state a moment later. */
+  async #isInProgress({ runId, itemId }: RunningRun): Promise<boolean> {
+    if (itemId === undefined) return this.#settler.isHookRunning(runId);
+    const item = await this.#store.items.get(itemId);
     return item !== undefined && ["queued", "running", "held"].includes(item.state);
   }
 
   /**
    * Moves the job to its next slot and writes the work of this one, in one transaction. Returns false if another
-   * gateway took the slot.
+   * gateway took the slot, or if the job changed in the meantime, so that the slot is still due. The condition is the
+   * revision, not the slot, because the new state must not undo the start or the end of another run.
    */
   async #takeSlot({ job, slotAt, now, isAhead }: DueSlot, prepared: PreparedRun): Promise<boolean> {
     const { run, delivery } = prepared;
@@ -174,11 +180,11 @@ export class Runner {
     const items: NewItem[] = isAhead
       ? delivery.items.map((item) => ({ ...item, runAt: now }))
       : delivery.items;
-    const newRev = await this.#store.tick(
+    const newRev = await this.#store.commitSchedule(
       {
         kind: KIND,
         id: row.id,
-        expectedNext: row.nextAt,
+        expectedRev: row.rev,
         next: next?.nextAt ?? null,
         state: computeState(job, run, next?.slotAt),
         enabled: next ? undefined : false,

@@ -88,10 +88,12 @@ export class Settler {
     }
   };
 
-  /** Removes a job that was created with `deleteAfterRun` once it has no more dates. */
+  /** Removes a job that was created with `deleteAfterRun` once it has no more dates, and no run in progress. */
   readonly removeIfFinished = async (id: string): Promise<void> => {
     const row = await this.#store.schedules.get(KIND, id);
-    const isOver = row && row.nextAt === null && toJob(row).body.source !== "config";
+    if (!row || row.nextAt !== null) return;
+    const { body, state } = toJob(row);
+    const isOver = body.source !== "config" && state.running.length === 0;
     if (isOver) await this.#options.drop(id);
   };
 
@@ -150,8 +152,8 @@ export class Settler {
     const isOk = end.status === "ok";
     const state = computeStateAfterEnd(job, run, end);
     const { enabled, nextAt } = isOk ? row : this.#afterFailure(job, state, end);
-    const newRev = await this.#store.tick(
-      { kind: KIND, id: row.id, expectedNext: row.nextAt, next: nextAt, state, enabled },
+    const newRev = await this.#store.commitSchedule(
+      { kind: KIND, id: row.id, expectedRev: row.rev, next: nextAt, state, enabled },
       { runs: [run] },
     );
     if (newRev === undefined) return false;
@@ -218,8 +220,8 @@ function computeStateAfterEnd(job: Job, run: Run, end: RunEnd): JobState {
     ...job.state,
     lastStatus: end.status,
     lastDurationMs: end.endedAt - run.at,
+    running: job.state.running.filter(({ runId }) => runId !== run.id),
   };
-  if (state.running?.runId === run.id) delete state.running;
   if (end.status === "ok") Object.assign(state, { consecutiveErrors: 0, lastError: undefined });
   return state;
 }

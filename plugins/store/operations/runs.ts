@@ -85,11 +85,12 @@ export function* listRuns(filter: {
 }
 
 export function pruneRuns(owner: string, keep: number): Write<number> {
+  const ended = keep === 0 ? "" : "AND status <> 'running'";
   return {
     locks: [runsLock(owner)],
     run: () =>
       run(
-        `DELETE FROM runs WHERE owner = ? AND id NOT IN
+        `DELETE FROM runs WHERE owner = ? ${ended} AND id NOT IN
            (SELECT id FROM runs WHERE owner = ? ORDER BY at DESC, id DESC LIMIT ?)`,
         owner,
         owner,

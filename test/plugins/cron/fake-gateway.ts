@@ -5,6 +5,7 @@ import { createJobs } from "../../../plugins/cron/jobs.ts";
 import { createOperations } from "../../../plugins/cron/operations.ts";
 import { createRunner } from "../../../plugins/cron/firing/runner.ts";
 import { createSettler } from "../../../plugins/cron/firing/settle.ts";
+import type { Claim } from "../../../plugins/store/types.ts";
 import { createContext } from "../../support/plugin-context.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { temporaryDir } from "../../support/temporary.ts";
@@ -20,6 +21,7 @@ export function makeCron(
     log: quietLog(),
     clock: () => now,
   });
+  const claims: Claim[] = [];
   const { ctx, bus, emitted } = createContext(store);
   const jobs = createJobs({ ctx, zone: () => options.zone ?? "UTC", changed: () => {} });
   const settler = createSettler({
@@ -68,10 +70,12 @@ export function makeCron(
       );
       return matching.map((run) => run["scheduledAt"] as string).reverse();
     },
-    /** Ends a turn as the agent's worker would. */
-    async finishTurn(outcome: "done" | "dead") {
-      const [claim] = await store.claim("test", 1, 60_000, ["turn"]);
+    /** Ends a turn as the agent's worker would, by default the one that waits for the longest time. */
+    async finishTurn(outcome: "done" | "dead", turnId?: string) {
+      claims.push(...(await store.claim("test", 100, 86_400_000, ["turn"])));
+      const claim = claims.find(({ item }) => turnId === undefined || item.id === turnId);
       if (!claim) throw new Error("no turn waits");
+      claims.splice(claims.indexOf(claim), 1);
       const ended =
         outcome === "done"
           ? { state: "done" as const, result: "fine" }
