@@ -22,12 +22,12 @@ interface Import {
 
 const imports: Import[] = sources.flatMap((file) => {
   const text = readFileSync(join(root, file), "utf8").replace(/`[^`]*`/gs, "``");
-  const found = [
+  const statements = [
     ...text.matchAll(/^(?:import|export)\s+(type\s)?[^;"'`]*?from\s+["']([^"']+)["']/gm),
     ...text.matchAll(/^(import)\s*["']([^"']+)["']/gm),
     ...text.matchAll(/()\bimport\(\s*["']([^"']+)["']\s*\)/g),
   ];
-  return found.map(([, kind, target = ""]) => ({
+  return statements.map(([, kind, target = ""]) => ({
     from: file,
     to: target.startsWith(".") ? relative(root, resolve(root, dirname(file), target)) : target,
     typeOnly: kind?.startsWith("type") ?? false,
@@ -96,8 +96,8 @@ function circlesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
 /** All files that a file imports, over others too. */
 function reachedFrom(file: string): Set<string> {
   const reached = new Set([file]);
-  for (const one of reached)
-    for (const { from, to } of imports) if (from === one && to.endsWith(".ts")) reached.add(to);
+  for (const file of reached)
+    for (const { from, to } of imports) if (from === file && to.endsWith(".ts")) reached.add(to);
   return reached;
 }
 
@@ -341,10 +341,10 @@ test("the top level holds the rooms, and what belongs to the whole", () => {
     "package.json",
     "tsconfig.json",
   ];
-  const made = ["node_modules"];
+  const generated = ["node_modules"];
   const there = readdirSync(root).filter((name) => !name.startsWith("."));
   assert.equal(
-    there.filter((name) => ![...rooms, ...files, ...made].includes(name)),
+    there.filter((name) => ![...rooms, ...files, ...generated].includes(name)),
     [],
   );
 });
@@ -381,7 +381,7 @@ test("the kernel names no plugin, provider, or event of one", () => {
       : new RegExp(`(?<![\\w-])${name}(?![\\w-])`, "i");
   };
   const wrong: string[] = [];
-  for (const file of sources.filter((one) => one.startsWith("kernel/"))) {
+  for (const file of sources.filter((file) => file.startsWith("kernel/"))) {
     for (const [index, line] of readFileSync(join(root, file), "utf8").split("\n").entries()) {
       for (const name of [...plugins, ...providers]) {
         if (patternOf(name).test(line)) wrong.push(`${file}:${index + 1}: ${name}: ${line.trim()}`);

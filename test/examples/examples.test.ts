@@ -32,11 +32,11 @@ function homeWith(...examples: string[]): string {
 }
 
 async function ask(content: string, model = "echo"): Promise<string> {
-  const answer = await gateway.json("POST", "/v1/chat/completions", {
+  const completion = await gateway.json("POST", "/v1/chat/completions", {
     model,
     messages: [{ role: "user", content }],
   });
-  return answer.choices[0].message.content;
+  return completion.choices[0].message.content;
 }
 
 test("polite rewrites what the user said", async () => {
@@ -105,9 +105,9 @@ test("house-rules reach the model in the agent's prompt", async () => {
   const today = await withinOneDay();
   const turn = await gateway.json("POST", "/agent", { message: "Anything new?", wait: true });
   assert.is(turn.result, "noted");
-  const asked = upstream.seen.map(({ raw }) => raw).join();
-  assert.match(asked, /Never send mail without asking first/);
-  assert.match(asked, `Today is ${today}`);
+  const upstreamBodies = upstream.seen.map(({ raw }) => raw).join();
+  assert.match(upstreamBodies, /Never send mail without asking first/);
+  assert.match(upstreamBodies, `Today is ${today}`);
   await upstream.close();
 });
 
@@ -120,8 +120,8 @@ test("topics are answered by the hook, other questions by the model", async () =
 test("redact removes addresses, card numbers and keys from answers and streams, wherever a stream is cut", async () => {
   const secret =
     "Ask ada@example.org, pay with 4111 1111 1111 1111 or take sk-abcdefghij0123456789.";
-  const upstream = await startUpstream((seen, res) =>
-    seen.body.stream
+  const upstream = await startUpstream((request, res) =>
+    request.body.stream
       ? stream(res, ...Array.from(secret, (content) => chunk({ content })), chunk({}, "stop"), DONE)
       : json(res, completion(secret)),
   );
@@ -146,9 +146,9 @@ test("redact removes addresses, card numbers and keys from answers and streams, 
 });
 
 test("policy asks a model first, and lets nothing pass without its word", async () => {
-  const upstream = await startUpstream((seen, res) => {
-    const [first, last] = [seen.body.messages[0], seen.body.messages.at(-1)].map(({ content }) =>
-      String(content),
+  const upstream = await startUpstream((request, res) => {
+    const [first, last] = [request.body.messages[0], request.body.messages.at(-1)].map(
+      ({ content }) => String(content),
     );
     if (!first!.startsWith("You judge")) return json(res, completion("the answer"));
     if (/bomb/.test(last!)) return json(res, completion("REFUSE"));

@@ -44,13 +44,13 @@ test("its examples run, and the provider answers", async () => {
     });
     req.on("end", () => {
       const { prompt, stream } = JSON.parse(body);
-      const said = { text: `${req.headers.authorization} ${prompt}` };
+      const message = { text: `${req.headers.authorization} ${prompt}` };
       const end = { end: true, tokens: [3, 4] };
       if (stream) res.setHeader("content-type", "application/x-ndjson");
       res.end(
         stream
-          ? `${JSON.stringify(said)}\n${JSON.stringify(end)}\n`
-          : JSON.stringify({ ...said, ...end }),
+          ? `${JSON.stringify(message)}\n${JSON.stringify(end)}\n`
+          : JSON.stringify({ ...message, ...end }),
       );
     });
   });

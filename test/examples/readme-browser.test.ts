@@ -42,8 +42,8 @@ function sessionOf(readme: string, first: string): { command: string; answer: st
     .split(/^\$ /m)
     .slice(1)
     .map((part) => {
-      const [command = "", ...answer] = part.split("\n");
-      return { command, answer: answer.join("\n").trim() };
+      const [command = "", ...outputLines] = part.split("\n");
+      return { command, answer: outputLines.join("\n").trim() };
     });
 }
 
@@ -60,26 +60,26 @@ for (const readme of ["README.md", "plugins/browser/README.md"]) {
   test(readme, async () => {
     const session = sessionOf(readme, "portico browser open");
     assert.ok(session.length >= 6, `${session.length} commands`);
-    for (const { command, answer } of session) {
+    for (const { command, answer: expectedOutput } of session) {
       const words = wordsOf(command.replaceAll("http://127.0.0.1:8080", shopUrl)).slice(1);
       const { stdout, stderr } = await porticoHere(browser.gateway.home, words);
-      assert.is(steady((stdout + stderr).trim()), steady(answer), command);
+      assert.is(steady((stdout + stderr).trim()), steady(expectedOutput), command);
     }
   });
 }
 
 test("plugins/browser/README.md, the extension", async () => {
   const session = sessionOf("plugins/browser/README.md", "portico browser extension");
-  const told: string[] = [];
-  for (const { command, answer } of session) {
+  const reported: string[] = [];
+  for (const { command, answer: expectedOutput } of session) {
     const { stdout, stderr } = await porticoHere(browser.gateway.home, wordsOf(command).slice(1));
     // what differs: where it is installed, which ports are free, the token
     const shape = (text: string) =>
       text.replace(/^.*(?=\/plugins\/)|(?<=port +)\d+|(?<=token +)\S+/gm, "<own>");
-    assert.is(shape((stdout + stderr).trim()), shape(answer), command);
-    told.push(...stdout.trim().split("\n"));
+    assert.is(shape((stdout + stderr).trim()), shape(expectedOutput), command);
+    reported.push(...stdout.trim().split("\n"));
   }
-  const [directory = "", port = "", token = ""] = told.map((line) =>
+  const [directory = "", port = "", token = ""] = reported.map((line) =>
     line.replace(/^(port|token) +/, ""),
   );
   assert.is(JSON.parse(readFileSync(join(directory, "manifest.json"), "utf8")).manifest_version, 3);

@@ -55,8 +55,8 @@ const elsewhere: Record<string, string> = {
 const commands = readmeCommands();
 const isElsewhere = ({ readme, text }: ReadmeCommand, name: string) =>
   readme === name || text.startsWith(name);
-const isRun = (one: ReadmeCommand) =>
-  one.kind === "shell" && !Object.keys(elsewhere).some((name) => isElsewhere(one, name));
+const isRun = (command: ReadmeCommand) =>
+  command.kind === "shell" && !Object.keys(elsewhere).some((name) => isElsewhere(command, name));
 
 const test = suite("commands of the READMEs");
 
@@ -97,7 +97,7 @@ function problemOf(
 test("what is said to be run elsewhere is still there", () => {
   for (const name of Object.keys(elsewhere))
     assert.ok(
-      commands.some((one) => one.kind === "shell" && isElsewhere(one, name)),
+      commands.some((command) => command.kind === "shell" && isElsewhere(command, name)),
       name,
     );
 });
@@ -134,9 +134,9 @@ test("all others run", async () => {
   });
   try {
     const prepared = await prepare(gateway);
-    for (const readme of new Set(commands.map((one) => one.readme))) {
+    for (const readme of new Set(commands.map((command) => command.readme))) {
       const lines = commands
-        .filter((one) => one.readme === readme && isRun(one))
+        .filter((command) => command.readme === readme && isRun(command))
         .map(({ text }) => text);
       if (lines.length > 0) await runAll(readme, await prepared(readme, lines));
     }
@@ -195,8 +195,8 @@ async function prepare(gateway: Gateway) {
       await configured(gateway, "webhooks.mappings.github", github);
     }
     const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?outcome=accepted");
-    const shown: string = readme.includes("webhook") ? deliveries[0]?.id : turnId;
-    return lines.map((line) => line.replace("7585e9", shown?.slice(-8) ?? ""));
+    const rowId: string = readme.includes("webhook") ? deliveries[0]?.id : turnId;
+    return lines.map((line) => line.replace("7585e9", rowId?.slice(-8) ?? ""));
   };
 }
 

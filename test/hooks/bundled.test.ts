@@ -55,7 +55,7 @@ test.before.each((context) => {
 test.after.each((context) => context.home?.stop());
 
 async function command(home: HookHome, name: string, more: object): Promise<void> {
-  const given = {
+  const context = {
     sessionKey: "s1",
     command: name.slice(8),
     args: "",
@@ -63,14 +63,14 @@ async function command(home: HookHome, name: string, more: object): Promise<void
     source: "cli",
     ...more,
   };
-  await home.bus.emit(name as never, given as never, { sessionKey: "s1" });
+  await home.bus.emit(name as never, context as never, { sessionKey: "s1" });
   await home.bus.drain();
 }
 
 test("each loads, has a description, and says what it needs", async ({ start }) => {
   const home = await start();
   assert.equal(
-    home.host.list().map((one) => [one.name, one.state]),
+    home.host.list().map((hook) => [hook.name, hook.state]),
     [
       ["boot-md", "active"],
       ["bootstrap-extra-files", "active"],
@@ -124,10 +124,10 @@ test("command-logger loses no line of commands that come while a large file is m
 
 test("boot-md asks the agent once, and only where there is a BOOT.md", async ({ start }) => {
   const home = await start();
-  const asked: Record<string, unknown>[] = [];
+  const requests: Record<string, unknown>[] = [];
   const chat = {
     complete: async (request: Record<string, unknown>) => {
-      asked.push(request);
+      requests.push(request);
       return { choices: [{ message: { content: "done" } }] };
     },
     models: async () => [],
@@ -142,12 +142,12 @@ test("boot-md asks the agent once, and only where there is a BOOT.md", async ({ 
   mkdirSync(home.paths.workspace);
   writeFileSync(join(home.paths.workspace, "BOOT.md"), "  \n");
   await startup();
-  assert.equal(asked, []);
+  assert.equal(requests, []);
   writeFileSync(join(home.paths.workspace, "BOOT.md"), "Say hello.\n");
   await startup();
-  assert.is(asked.length, 1);
-  assert.is(asked[0]?.["model"], "agent");
-  assert.match(JSON.stringify(asked[0]?.["messages"]), /Say hello\./);
+  assert.is(requests.length, 1);
+  assert.is(requests[0]?.["model"], "agent");
+  assert.match(JSON.stringify(requests[0]?.["messages"]), /Say hello\./);
 });
 
 test("session-memory keeps what was said, under a name of its own each time", async ({ start }) => {
@@ -196,11 +196,15 @@ test("bootstrap-extra-files adds what its patterns match, and nothing from outsi
   // neither can be read, and neither keeps the others out
   symlinkSync("nowhere.md", join(home.paths.workspace, "docs/0-dangling.md"));
   symlinkSync("sub", join(home.paths.workspace, "docs/1-directory.md"));
-  const given = { name: "AGENTS.md", path: "AGENTS.md", content: "hi", missing: false };
+  const bootstrapFile = { name: "AGENTS.md", path: "AGENTS.md", content: "hi", missing: false };
   const emit = () =>
     home.bus.emit(
       "agent:bootstrap" as never,
-      { bootstrapFiles: [given], systemPrompt: "p", workspace: home.paths.workspace } as never,
+      {
+        bootstrapFiles: [bootstrapFile],
+        systemPrompt: "p",
+        workspace: home.paths.workspace,
+      } as never,
     ) as Promise<{
       context: { bootstrapFiles: { name: string; content: string }[] };
     }>;
@@ -226,7 +230,7 @@ test("a user's hook of the same name replaces a bundled one", async ({ start }) 
   home.write("hooks/boot-md/HOOK.md", "---\nevents: [gateway:startup]\n---\n");
   const record = await untilRight(
     () => home.host.info("boot-md"),
-    (one) => one.root === "managed" && one.state === "active",
+    (hook) => hook.root === "managed" && hook.state === "active",
   );
   assert.is(record.shadows?.root, "bundled");
 });

@@ -267,9 +267,9 @@ test("what a turn says goes to the main session where the row says so", async ()
   assert.is(posted?.role, "user");
   assert.not.match(unmarked(posted?.content ?? ""), "\nthe result\n");
   const token = secretOfWebhook("ci");
-  const asked = { message: "go", delivery: "announce", wait: true };
-  assert.is((await callWebhook(g, "agent", token, asked)).status, 403);
-  await g.json("POST", "/agent", { ...asked, session: "elsewhere" });
+  const body = { message: "go", delivery: "announce", wait: true };
+  assert.is((await callWebhook(g, "agent", token, body)).status, 403);
+  await g.json("POST", "/agent", { ...body, session: "elsewhere" });
   assert.is((await announced()).at(-1)?.role, "assistant");
 });
 

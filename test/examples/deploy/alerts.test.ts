@@ -22,7 +22,7 @@ test("each rule and panel asks for metrics that GET /metrics has", async () => {
   };
   assert.ok(rules.length > 10);
   assert.ok(panels.length > 10);
-  const asked = [
+  const queries = [
     ...rules.map(({ alert, expr }) => ({ where: alert, expr })),
     ...panels.flatMap(({ title, targets }) => targets.map(({ expr }) => ({ where: title, expr }))),
   ];
@@ -30,7 +30,7 @@ test("each rule and panel asks for metrics that GET /metrics has", async () => {
   try {
     const text = await (await gateway.request("GET", "/metrics")).text();
     const known = new Set(Array.from(text.matchAll(/^# TYPE (\S+)/gm), ([, name]) => name));
-    for (const { where, expr } of asked)
+    for (const { where, expr } of queries)
       for (const name of metricsIn(expr)) assert.ok(known.has(name), `${where}: ${name}`);
   } finally {
     await gateway.stop();

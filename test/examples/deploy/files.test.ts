@@ -50,7 +50,8 @@ function instructions(): { name: string; words: string }[] {
 
 test("the image is built in stages from what the package needs, runs as nobody special, and starts what is packed", () => {
   const all = instructions();
-  const named = (name: string) => all.filter((one) => one.name === name).map(({ words }) => words);
+  const named = (name: string) =>
+    all.filter((entry) => entry.name === name).map(({ words }) => words);
   const [build, runtime] = named("FROM");
   assert.match(build ?? "", / AS build$/);
   assert.not.match(runtime ?? "", / AS /);

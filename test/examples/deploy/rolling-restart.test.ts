@@ -159,14 +159,14 @@ interface Seen {
 
 /** Chats, streams and webhooks without a pause, until `over`; each must be answered, whole. */
 async function load(url: string, over: () => boolean): Promise<Seen> {
-  const seen: Seen = { chats: 0, streams: 0, turns: [] };
+  const counts: Seen = { chats: 0, streams: 0, turns: [] };
   const post = async (path: string, token: string, body: object): Promise<string> => {
-    const { statusCode, body: answer } = await request(url + path, {
+    const { statusCode, body: response } = await request(url + path, {
       method: "POST",
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
       body: JSON.stringify(body),
     });
-    const text = await answer.text();
+    const text = await response.text();
     if (isRetryable(statusCode, text)) return post(path, token, body);
     assert.is(statusCode, 200, text);
     return text;
@@ -175,7 +175,7 @@ async function load(url: string, over: () => boolean): Promise<Seen> {
   const chat = async () => {
     const text = await post("/v1/chat/completions", env.PORTICO_TOKEN, { model: "echo", messages });
     assert.is(JSON.parse(text).choices[0].message.content, "are you there?");
-    seen.chats++;
+    counts.chats++;
   };
   const stream = async () => {
     const text = await post("/v1/chat/completions", env.PORTICO_TOKEN, {
@@ -185,18 +185,20 @@ async function load(url: string, over: () => boolean): Promise<Seen> {
     });
     for (const part of ["0 ", "4 ", "[DONE]"])
       assert.ok(text.includes(part), `a stream without its ${part}: ${text}`);
-    seen.streams++;
+    counts.streams++;
   };
   const webhook = async (n: number) => {
     const body = { message: `number ${n}`, session: `rolling:${n % 5}` };
-    seen.turns.push(JSON.parse(await post("/hooks/agent", env.PORTICO_WEBHOOK_TOKEN, body)).turnId);
+    counts.turns.push(
+      JSON.parse(await post("/hooks/agent", env.PORTICO_WEBHOOK_TOKEN, body)).turnId,
+    );
   };
   let number = 0;
   const caller = async (call: (n: number) => Promise<void>) => {
     while (!over()) await call(number++);
   };
   await Promise.all([chat, chat, stream, stream, stream, webhook, webhook].map(caller));
-  return seen;
+  return counts;
 }
 
 /** Runs the example over both gateways while all of that goes on; nothing may be lost. */
@@ -217,7 +219,7 @@ async function rollUnderLoad(url: string): Promise<void> {
   ).finally(() => {
     over = true;
   });
-  const [seen, { stdout }] = await Promise.all([loading, rolling]).finally(() => {
+  const [finalCounts, { stdout }] = await Promise.all([loading, rolling]).finally(() => {
     over = true;
   });
   assert.is(stdout.match(/is ready/g)?.length, 2, stdout);
@@ -226,13 +228,13 @@ async function rollUnderLoad(url: string): Promise<void> {
     "both are new",
   );
   const bearer = { authorization: `Bearer ${env.PORTICO_WEBHOOK_TOKEN}` };
-  for (const turn of seen.turns)
+  for (const turn of finalCounts.turns)
     await until(`${turn} to be done`, async () => {
       const { body } = await request(`${url}/hooks/turns/${turn}`, { headers: bearer });
       return ((await body.json()) as { state: string }).state === "done";
     });
   console.log(
-    `  ${seen.chats} chats, ${seen.streams} streams, ${seen.turns.length} webhooks: none lost`,
+    `  ${finalCounts.chats} chats, ${finalCounts.streams} streams, ${finalCounts.turns.length} webhooks: none lost`,
   );
 }
 
@@ -258,8 +260,8 @@ test("Caddy: streams come as they are made, and both gateways are asked", async 
     assert.not.match(readExample("Caddyfile"), /^\s*(lb_try|request_buffers|buffer_requests)/m);
     await expectLive(url);
     let calls = 0;
-    const seen = await load(url, () => calls++ > 30);
-    assert.ok(seen.chats > 0 && seen.streams > 0 && seen.turns.length > 0);
+    const counts = await load(url, () => calls++ > 30);
+    assert.ok(counts.chats > 0 && counts.streams > 0 && counts.turns.length > 0);
   } finally {
     await end(child);
   }

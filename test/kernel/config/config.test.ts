@@ -209,8 +209,8 @@ test("set refuses what would not be right, and writes nothing", async () => {
     ["gateway", { prot: 1 }, "did you mean gateway.port?"],
     ["channels.x", {}, "channels.x.provider is missing"],
   ];
-  for (const [key, value, says] of cases)
-    assert.match((await complaint(() => config.set(key, value))).message, says);
+  for (const [key, value, message] of cases)
+    assert.match((await complaint(() => config.set(key, value))).message, message);
   assert.is(text(), '{ log: { level: "info" } }');
 });
 
@@ -246,11 +246,11 @@ test("where a wrong credential or an unset variable prevents a check, only that 
       "refers to the environment variable T, which is not set",
     ],
   ] as const;
-  for (const [text, says] of cases) {
+  for (const [text, message] of cases) {
     const { config } = await openWith(text);
     const { problems } = await complaint(() => config.check());
     assert.is(problems.length, 1, text);
-    assert.match(problems[0]!.message, says.slice(says.indexOf(" ") + 1));
+    assert.match(problems[0]!.message, message.slice(message.indexOf(" ") + 1));
   }
 });
 

@@ -73,7 +73,7 @@ const blank: [text: string, key: string, says: string][] = [
   ['{ webhooks: { token: "${PADDED}" } }', "webhooks.token", "must have no white space around it"],
   ["{ mine: { odd: 2 } }", "mine.odd", "must be odd"],
 ];
-for (const [text, key, says] of blank) {
+for (const [text, key, message] of blank) {
   test(`an empty secret is refused by name: ${text}`, async () => {
     const { config } = await openWith(text, {
       env: { EMPTY: "", SPACE: " \t ", UNSEEN: "\u2060\ufeff", PADDED: "abc\n" },
@@ -81,7 +81,7 @@ for (const [text, key, says] of blank) {
     config.define("mine", secrets);
     assert.throws(
       () => config.check(),
-      (error: Error) => error.message.includes(key) && error.message.includes(says),
+      (error: Error) => error.message.includes(key) && error.message.includes(message),
     );
   });
 }
@@ -207,7 +207,7 @@ test("an entry's name inside a map of entries, and a list in its place, are met 
     '{ mine: { places: { a: { token: "t", name: "a" } } } }',
   );
   config.define("mine", secrets);
-  const says = async (text: string) => {
+  const problemOf = async (text: string) => {
     write(text);
     await config.refresh();
     return config.problem?.message ?? "";
@@ -217,15 +217,15 @@ test("an entry's name inside a map of entries, and a list in its place, are met 
     /entries of mine\.places are named by their key; this one is already named a, so remove this field/,
   );
   assert.match(
-    await says('{ mine: { places: { a: { token: "t", id: 1 } } } }'),
+    await problemOf('{ mine: { places: { a: { token: "t", id: 1 } } } }'),
     /this one is already named a, so remove this field/,
   );
   assert.match(
-    await says('{ mine: { places: [{ token: "t" }] } }'),
+    await problemOf('{ mine: { places: [{ token: "t" }] } }'),
     /not a list; write an object with one entry per name: \{ NAME: /,
   );
   assert.match(
-    await says('{ mine: { places: { a: { tokn: "t" } } } }'),
+    await problemOf('{ mine: { places: { a: { tokn: "t" } } } }'),
     /did you mean mine\.places\.a\.token\?/,
   );
 });
@@ -259,7 +259,7 @@ for (const text of ["{ broken", "[]", '{ gateway: { auth: { token: "${UNSET}" } 
         "portico: No gateway answers at http://127.0.0.1:1. Start one with: portico start\n",
       );
     }
-    const made = await porticoHere(home, [
+    const result = await porticoHere(home, [
       "hooks",
       "new",
       "x",
@@ -270,7 +270,7 @@ for (const text of ["{ broken", "[]", '{ gateway: { auth: { token: "${UNSET}" } 
       "--token",
       "t",
     ]);
-    assert.is(made.code, 0, made.stderr);
+    assert.is(result.code, 0, result.stderr);
     const { stdout: schema, stderr } = await porticoHere(home, ["config", "schema"]);
     assert.ok(
       schema === (await porticoHere(temporaryDir("portico-whole-"), ["config", "schema"])).stdout,

@@ -71,13 +71,13 @@ const broken: [text: string, line: number, column: number, says: RegExp][] = [
   ["[".repeat(500) + "]".repeat(500), 1, 202, /deeply/],
 ];
 
-for (const [text, line, column, says] of broken) {
+for (const [text, line, column, reason] of broken) {
   test(`refuses ${JSON.stringify(text.slice(0, 30))} at its place`, () => {
     try {
       parse(text);
     } catch (error) {
       assert.instance(error, SyntaxFault);
-      assert.match((error as Error).message, says);
+      assert.match((error as Error).message, reason);
       assert.equal([(error as SyntaxFault).line, (error as SyntaxFault).column], [line, column]);
       return;
     }
@@ -104,7 +104,7 @@ test("agrees with the json5 package on mutations of a real file", () => {
         return (error as Error).message.includes("twice") ? "twice" : "fault";
       }
     };
-    const ours = read((one) => plainValue(parse(one)));
+    const ours = read((source) => plainValue(parse(source)));
     if (ours === "twice" || /[-+]\./.test(text)) continue;
     assert.is(ours, read(JSON5.parse), text);
     same++;

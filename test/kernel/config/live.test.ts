@@ -39,8 +39,8 @@ test("a changed file is applied while running; a broken one shows, and changes n
   assert.ok(gateway.lines.some((line) => line["line"] === 3 && line["level"] !== "info"));
   write('{ gateway: { port: 0, auth: { token: "two" } } }');
   await until("the new token", async () => {
-    const answer = await gateway.request("GET", "/kernel/status", undefined, { token: "two" });
-    return answer.status === 200;
+    const response = await gateway.request("GET", "/kernel/status", undefined, { token: "two" });
+    return response.status === 200;
   });
   assert.is((await gateway.request("GET", "/kernel/status")).status, 401);
   await gateway.stop();
@@ -56,13 +56,13 @@ test("what is wrong with the file keeps the gateway from starting, and is said",
     [{ gatewya: {} }, "gatewya is not a known key; did you mean gateway?"],
     [{ gateway: { port: 0, bind: "0.0.0.0" } }, "gateway.auth"],
   ];
-  for (const [config, says] of cases) {
+  for (const [config, message] of cases) {
     try {
       const gateway = await startGateway({ config });
       await gateway.stop();
       assert.unreachable(`it started with ${JSON.stringify(config)}`);
     } catch (error) {
-      assert.match((error as Error).message, says);
+      assert.match((error as Error).message, message);
     }
   }
 });

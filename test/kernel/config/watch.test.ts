@@ -140,17 +140,17 @@ test("an apply that fails brings the previous one back", async () => {
 });
 
 test("a plugin that accepted a change that another refused receives the change back, with the same keys", async () => {
-  let taken = 0;
+  let applied = 0;
   const { config, changes, write, stop } = await watching(
     "{ gateway: { port: 1 } }",
     ({ next, back }) => {
-      taken = (next["gateway"] as { port: number }).port;
-      if (taken === 2 && !back) throw new Error("port 2 is cursed");
+      applied = (next["gateway"] as { port: number }).port;
+      if (applied === 2 && !back) throw new Error("port 2 is cursed");
     },
   );
   write("{ gateway: { port: 2 } }");
   await until("the problem", () => config.problem);
-  assert.is(taken, 1);
+  assert.is(applied, 1);
   assert.equal(
     changes.map(({ keys, back, next }) => [keys, back, (next["gateway"] as { port: number }).port]),
     [

@@ -68,10 +68,10 @@ test("gateway, agent and command line agree on it", async () => {
       assert.is((await g.json("GET", "/kernel/status")).workspace, workspace);
       assert.is((await g.json("GET", "/kernel/plugins/mine")).state, "active");
       await g.json("POST", "/agent", { message: "hello", wait: true });
-      const { seen, files } = await until("the hook's line", () =>
+      const { seen: seenByHook, files } = await until("the hook's line", () =>
         g.lines.find((line) => line["msg"] === "workspace seen"),
       );
-      assert.is(seen, workspace);
+      assert.is(seenByHook, workspace);
       assert.equal(files, ["Be brief."]);
       assert.not(existsSync(written));
     } finally {

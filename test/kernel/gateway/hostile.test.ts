@@ -56,12 +56,12 @@ test("nothing that a gateway makes below its home is another user's to read, wha
     try {
       await gateway.json("POST", "/agent", { message: "hello", wait: true });
       await gateway.json("POST", "/keys", { name: "ann" });
-      const made = readdirSync(home, { recursive: true, encoding: "utf8" });
+      const paths = readdirSync(home, { recursive: true, encoding: "utf8" });
       assert.ok(
-        made.some((path) => path.endsWith(".cjs")),
+        paths.some((path) => path.endsWith(".cjs")),
         "a bundle is kept",
       );
-      const open = made.filter((path) => statSync(join(home, path)).mode & 0o077);
+      const open = paths.filter((path) => statSync(join(home, path)).mode & 0o077);
       assert.equal(open, []);
     } finally {
       await gateway.stop();

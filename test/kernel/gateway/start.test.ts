@@ -25,9 +25,9 @@ test("a token that is taken out of the configuration is replaced by a new one", 
   });
   g.write("portico.json", "{ gateway: { port: 0 } } // mine");
   const token = await until("a new token in the file", () => {
-    const [, made] =
+    const [, newToken] =
       /token: "([\w-]{43})"/.exec(readFileSync(join(g.home, "portico.json"), "utf8")) ?? [];
-    return made;
+    return newToken;
   });
   const statusOf = async (bearer: string) =>
     (await g.request("GET", "/v1/models", undefined, { token: bearer })).status;

@@ -77,13 +77,13 @@ test("the gateway speaks TLS with its certificate, and takes a renewed one", asy
     const plain = connectPlain(port, "127.0.0.1", () =>
       plain.write("GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"),
     );
-    let said = "";
+    let output = "";
     plain.on("data", (chunk) => {
-      said += chunk;
+      output += chunk;
     });
     plain.on("error", () => {});
     await once(plain, "close");
-    assert.not.match(said, "uptimeMs");
+    assert.not.match(output, "uptimeMs");
 
     const status = await portico(home, ["status"]);
     assert.is(status.code, 0, status.stderr);

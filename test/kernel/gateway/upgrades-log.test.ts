@@ -14,14 +14,14 @@ test("an upgrade that is refused has a line in the log, with its request id and 
     "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
     "x-request-id": "upgrade-1",
   };
-  const asked = request({
+  const upgrade = request({
     host: "127.0.0.1",
     port: gateway.port,
     path: "/nodes/connect?token=sesame",
     headers,
   });
-  asked.end();
-  const [response] = await once(asked, "response");
+  upgrade.end();
+  const [response] = await once(upgrade, "response");
   response.resume();
   assert.is(response.statusCode, 401);
   const line = await until("its line", () => gateway.lines.find(({ id }) => id === "upgrade-1"));

@@ -131,9 +131,9 @@ test("the first reply or block ends an answer event; a change event has no answe
   const bus = makeBus();
   bus.on("test:event", () => ({ reply: "one" }));
   bus.on("test:event", () => ({ block: "two" }));
-  const answered = await emit(bus);
-  assert.is(answered.reply, "one");
-  assert.is(answered.block, undefined);
+  const result = await emit(bus);
+  assert.is(result.reply, "one");
+  assert.is(result.block, undefined);
 
   const changing = makeBus("change");
   changing.on("test:event", () => ({ reply: "one" }));
@@ -149,21 +149,21 @@ test("messages are collected in order", async () => {
 
 test("a notify event does not wait for its handlers, and keeps their order", async () => {
   const bus = makeBus("notify");
-  const seen: string[] = [];
+  const calls: string[] = [];
   let release = (): void => {};
   const gate = new Promise<void>((resolve) => {
     release = resolve;
   });
   bus.on("test:event", async ({ context }) => {
     await gate;
-    seen.push(context.text);
+    calls.push(context.text);
   });
   await emit(bus, { text: "1" });
   await emit(bus, { text: "2" });
-  assert.equal(seen, []);
+  assert.equal(calls, []);
   release();
   await bus.drain();
-  assert.equal(seen, ["1", "2"]);
+  assert.equal(calls, ["1", "2"]);
 });
 
 test("an emit under way keeps the handlers it began with", async () => {
@@ -241,11 +241,13 @@ test("a handler of a whole kind of events stands among those of the event itself
 
 test("observers see every event with its result", async () => {
   const bus = makeBus();
-  const seen: unknown[] = [];
-  bus.onAny((event, result) => seen.push([event.name, event.type, event.action, result.reply]));
+  const observations: unknown[] = [];
+  bus.onAny((event, result) =>
+    observations.push([event.name, event.type, event.action, result.reply]),
+  );
   bus.on("test:event", () => ({ reply: "yes" }));
   await emit(bus);
-  assert.equal(seen, [["test:event", "test", "event", "yes"]]);
+  assert.equal(observations, [["test:event", "test", "event", "yes"]]);
 });
 
 test.run();

@@ -20,18 +20,18 @@ test.after(stopRoutes);
 const json = { "content-type": "application/json" };
 
 async function echo(options: RouteGatewayOptions = {}) {
-  const one = await startRoutes(options);
-  one.route("POST", "/json", { access: "public" }, async (call) => ({
+  const gateway = await startRoutes(options);
+  gateway.route("POST", "/json", { access: "public" }, async (call) => ({
     got: await call.json(),
   }));
-  one.route("POST", "/small", { access: "public", maxBodyBytes: 100 }, async (call) => ({
+  gateway.route("POST", "/small", { access: "public", maxBodyBytes: 100 }, async (call) => ({
     got: await call.json(),
   }));
-  one.route("POST", "/bytes", { access: "public" }, async (call) => ({
+  gateway.route("POST", "/bytes", { access: "public" }, async (call) => ({
     length: (await call.body()).length,
   }));
-  one.route("POST", "/ignore", { access: "public" }, () => ({ ok: true }));
-  return one;
+  gateway.route("POST", "/ignore", { access: "public" }, () => ({ ok: true }));
+  return gateway;
 }
 
 const open = (port: number, bytes: string | Buffer) => {
@@ -42,7 +42,7 @@ const start = (port: number, path: string, headers: string) =>
   `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: application/json\r\n${headers}\r\n\r\n`;
 
 test("content types: JSON in UTF-8, by whatever name", async () => {
-  const one = await echo();
+  const gateway = await echo();
   const rows: [Record<string, string>, number][] = [
     [{ "content-type": "application/json" }, 200],
     [{ "content-type": "Application/JSON; charset=UTF-8" }, 200],
@@ -58,14 +58,14 @@ test("content types: JSON in UTF-8, by whatever name", async () => {
     [{}, 415],
   ];
   for (const [headers, status] of rows) {
-    const answer = await ask(one, "POST", "/json", headers, '{"a":1}');
-    assert.is(answer.status, status, JSON.stringify(headers));
-    if (status === 415) assert.is(codeOf(answer), "unsupported_media_type");
+    const response = await ask(gateway, "POST", "/json", headers, '{"a":1}');
+    assert.is(response.status, status, JSON.stringify(headers));
+    if (status === 415) assert.is(codeOf(response), "unsupported_media_type");
   }
 });
 
 test("what is no JSON is refused with the place, not with the text", async () => {
-  const one = await echo();
+  const gateway = await echo();
   const bodies = [
     "",
     "{",
@@ -79,24 +79,24 @@ test("what is no JSON is refused with the place, not with the text", async () =>
     "[1,2",
   ];
   for (const body of bodies) {
-    const answer = await ask(one, "POST", "/json", json, body);
-    assert.is(answer.status, 400, JSON.stringify(body));
-    assert.is(codeOf(answer), "invalid_json");
-    assert.not.match(answer.body, "secret");
+    const response = await ask(gateway, "POST", "/json", json, body);
+    assert.is(response.status, 400, JSON.stringify(body));
+    assert.is(codeOf(response), "invalid_json");
+    assert.not.match(response.body, "secret");
   }
-  const answer = await ask(one, "POST", "/json", json, '{"a":1,,}');
-  assert.match(JSON.parse(answer.body).error.message, /character 7/);
+  const reply = await ask(gateway, "POST", "/json", json, '{"a":1,,}');
+  assert.match(JSON.parse(reply.body).error.message, /character 7/);
 });
 
 test("bytes that are no UTF-8 are refused; a byte order mark is not", async () => {
-  const one = await echo();
+  const gateway = await echo();
   const send = (bytes: Buffer) => {
     const request = head("POST", "/json", [
-      ["host", `127.0.0.1:${one.port}`],
+      ["host", `127.0.0.1:${gateway.port}`],
       ["content-type", "application/json"],
       ["content-length", String(bytes.length)],
     ]);
-    return exchange(one.port, Buffer.concat([Buffer.from(request), bytes]));
+    return exchange(gateway.port, Buffer.concat([Buffer.from(request), bytes]));
   };
   const broken = await send(Buffer.from([0x22, 0xff, 0xfe, 0x22]));
   assert.is(broken.status, 400);
@@ -108,32 +108,32 @@ test("bytes that are no UTF-8 are refused; a byte order mark is not", async () =
 });
 
 test("keys called __proto__ are left out and pollute nothing", async () => {
-  const one = await startRoutes();
+  const gateway = await startRoutes();
   const copies: Record<string, unknown>[] = [];
-  one.route("POST", "/json", { access: "public" }, async (call) => {
+  gateway.route("POST", "/json", { access: "public" }, async (call) => {
     const value = (await call.json()) as { a: Record<string, unknown> };
     copies.push(Object.assign({}, value), Object.assign({}, value.a));
     return { got: value };
   });
   for (const key of ["__proto__", "\\u005f\\u005fproto\\u005F_", "__\\u0070roto__"]) {
-    const answer = await ask(
-      one,
+    const response = await ask(
+      gateway,
       "POST",
       "/json",
       json,
       `{"${key}":{"evil":1},"a":{"${key}":{"evil":2},"b":3}}`,
     );
-    assert.equal(JSON.parse(answer.body), { got: { a: { b: 3 } } });
+    assert.equal(JSON.parse(response.body), { got: { a: { b: 3 } } });
   }
   assert.is(copies.length, 6);
   assert.ok(copies.every((copy) => copy["evil"] === undefined));
   assert.is(({} as { evil?: number }).evil, undefined);
-  const text = await ask(one, "POST", "/json", json, '{"a":{"text":"say __proto__"}}');
+  const text = await ask(gateway, "POST", "/json", json, '{"a":{"text":"say __proto__"}}');
   assert.equal(JSON.parse(text.body), { got: { a: { text: "say __proto__" } } });
 });
 
 test("deep nesting is refused and harms nobody", async () => {
-  const one = await echo();
+  const gateway = await echo();
   const bodies = [
     "[".repeat(100_000),
     "[".repeat(100_000) + "]".repeat(100_000),
@@ -141,18 +141,18 @@ test("deep nesting is refused and harms nobody", async () => {
     `{"__proto__":1,"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`,
   ];
   for (const body of bodies) {
-    const answer = await ask(one, "POST", "/json", json, body);
-    assert.is(answer.status, 400, body.slice(0, 20));
-    assert.is(codeOf(answer), "invalid_request_error");
-    assert.match(JSON.parse(answer.body).error.message, "gateway.http.maxDepth");
+    const response = await ask(gateway, "POST", "/json", json, body);
+    assert.is(response.status, 400, body.slice(0, 20));
+    assert.is(codeOf(response), "invalid_request_error");
+    assert.match(JSON.parse(response.body).error.message, "gateway.http.maxDepth");
   }
   const fine = "[".repeat(100) + "]".repeat(100) + " ".repeat(1000);
-  assert.is((await ask(one, "POST", "/json", json, fine)).status, 200);
+  assert.is((await ask(gateway, "POST", "/json", json, fine)).status, 200);
 });
 
 test("values, members and depth are limited, exactly, and settings move the limits", async () => {
   const settings = { maxValues: 20, maxMembers: 5, maxDepth: 4 };
-  const one = await echo({ settings });
+  const gateway = await echo({ settings });
   const list = (count: number, value = "1") => `[${Array(count).fill(value).join(",")}]`;
   const object = (count: number) =>
     `{${Array.from({ length: count }, (_, i) => `"k${i}" : ${i}`).join(" , ")}}`;
@@ -176,21 +176,21 @@ test("values, members and depth are limited, exactly, and settings move the limi
     ['["[[[[[[[[", "\\"[[[[[[", "{{{{{{{{"]', '[[[["[[[[[[[["],[[[["x"]]]]]]]', "maxDepth"],
   ];
   for (const [fits, breaks, limit] of rows) {
-    const good = await ask(one, "POST", "/json", json, fits);
+    const good = await ask(gateway, "POST", "/json", json, fits);
     assert.is(good.status, 200, fits);
-    const bad = await ask(one, "POST", "/json", json, breaks);
+    const bad = await ask(gateway, "POST", "/json", json, breaks);
     assert.is(bad.status, 400, breaks);
     assert.is(codeOf(bad), "invalid_request_error");
     assert.match(JSON.parse(bad.body).error.message, `gateway.http.${limit}`);
   }
-  await one.set("maxValues", 21);
-  assert.is((await ask(one, "POST", "/json", json, list(20))).status, 200);
+  await gateway.set("maxValues", 21);
+  assert.is((await ask(gateway, "POST", "/json", json, list(20))).status, 200);
 });
 
 test("the limits are those that the contract names, where no setting says otherwise", async () => {
-  const one = await echo();
+  const gateway = await echo();
   const members = (count: number) => Array.from({ length: count }, (_, i) => `"k${i}":1`).join();
-  const statusOf = async (body: string) => (await ask(one, "POST", "/json", json, body)).status;
+  const statusOf = async (body: string) => (await ask(gateway, "POST", "/json", json, body)).status;
   assert.is(await statusOf(`[${"1,".repeat(99_998)}1]`), 200);
   assert.is(await statusOf(`[${"1,".repeat(99_999)}1]`), 400);
   assert.is(await statusOf(`{${members(10_000)}}`), 200);
@@ -199,53 +199,53 @@ test("the limits are those that the contract names, where no setting says otherw
 });
 
 test("what is too wide is refused before it is parsed: it need not even be JSON", async () => {
-  const one = await echo();
+  const gateway = await echo();
   for (const body of [
     `[${"[],".repeat(200_000)}`,
     `{${'"a":1,'.repeat(20_000)}`,
     `[${"[".repeat(50)}${"]".repeat(50)}${",1".repeat(100_000)}`,
   ]) {
-    const answer = await ask(one, "POST", "/json", json, body);
-    assert.is(codeOf(answer), "invalid_request_error", body.slice(0, 20));
+    const response = await ask(gateway, "POST", "/json", json, body);
+    assert.is(codeOf(response), "invalid_request_error", body.slice(0, 20));
   }
 });
 
 test("an announced body over the limit is refused before it is sent", async () => {
-  const one = await echo();
-  const { socket, text } = open(one.port, start(one.port, "/small", "content-length: 101"));
-  const answer = parseResponse(await waitForText(socket, /\r\n\r\n\{.*\}\}/));
-  assert.is(answer.status, 413);
-  assert.is(codeOf(answer), "body_too_large");
-  assert.match(answer.body, "100 bytes");
+  const gateway = await echo();
+  const { socket, text } = open(gateway.port, start(gateway.port, "/small", "content-length: 101"));
+  const response = parseResponse(await waitForText(socket, /\r\n\r\n\{.*\}\}/));
+  assert.is(response.status, 413);
+  assert.is(codeOf(response), "body_too_large");
+  assert.match(response.body, "100 bytes");
   socket.destroy();
   await text;
 });
 
 test("a limit is exact, announced or counted", async () => {
-  const one = await echo();
+  const gateway = await echo();
   const body = (size: number) => JSON.stringify("x".repeat(size - 2));
   const chunked = (size: number) =>
     exchange(
-      one.port,
-      `POST /small HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\ncontent-type: application/json\r\n` +
+      gateway.port,
+      `POST /small HTTP/1.1\r\nhost: 127.0.0.1:${gateway.port}\r\ncontent-type: application/json\r\n` +
         `transfer-encoding: chunked\r\nconnection: close\r\n\r\n${size.toString(16)}\r\n${body(size)}\r\n0\r\n\r\n`,
     );
-  assert.is((await ask(one, "POST", "/small", json, body(100))).status, 200);
-  assert.is((await ask(one, "POST", "/small", json, body(101))).status, 413);
+  assert.is((await ask(gateway, "POST", "/small", json, body(100))).status, 200);
+  assert.is((await ask(gateway, "POST", "/small", json, body(101))).status, 413);
   assert.is((await chunked(100)).status, 200);
   assert.is((await chunked(101)).status, 413);
 });
 
 test("a client that writes 100 MB before it reads still gets the 413", async () => {
-  const one = await echo({ settings: { maxBodyBytes: 1000 } });
+  const gateway = await echo({ settings: { maxBodyBytes: 1000 } });
   const size = 100 * 1024 * 1024;
   const piece = Buffer.alloc(1024 * 1024, 0x20);
   for (const headers of [`content-length: ${size}`, "transfer-encoding: chunked"]) {
-    const socket = connect(one.port, "127.0.0.1");
+    const socket = connect(gateway.port, "127.0.0.1");
     socket.pause();
     const errors: Error[] = [];
     socket.on("error", (error) => errors.push(error));
-    socket.write(start(one.port, "/json", headers));
+    socket.write(start(gateway.port, "/json", headers));
     for (let sent = 0; sent < size; sent += piece.length) {
       if (headers.startsWith("transfer")) socket.write(`${piece.length.toString(16)}\r\n`);
       const flushed = socket.write(piece);
@@ -253,17 +253,17 @@ test("a client that writes 100 MB before it reads still gets the 413", async () 
       if (!flushed) await new Promise<void>((resolve) => socket.write("", () => resolve()));
     }
     if (headers.startsWith("transfer")) socket.write("0\r\n\r\n");
-    const answer = parseResponse(await collect(socket));
+    const response = parseResponse(await collect(socket));
     assert.equal(errors, []);
-    assert.is(answer.status, 413, headers);
-    assert.is(answer.headers["connection"], "close");
+    assert.is(response.status, 413, headers);
+    assert.is(response.headers["connection"], "close");
   }
-  assert.is((await ask(one, "POST", "/json", json, "1")).status, 200);
+  assert.is((await ask(gateway, "POST", "/json", json, "1")).status, 200);
 });
 
 test("fetch with a body over the limit gets the 413", async () => {
-  const one = await echo({ settings: { maxBodyBytes: 1000 } });
-  const response = await fetch(`${one.url}/json`, {
+  const gateway = await echo({ settings: { maxBodyBytes: 1000 } });
+  const response = await fetch(`${gateway.url}/json`, {
     method: "POST",
     headers: json,
     body: "x".repeat(20_000_000),
@@ -273,15 +273,15 @@ test("fetch with a body over the limit gets the 413", async () => {
 });
 
 test("a small unread body keeps the connection; a large one is read away before the answer", async () => {
-  const one = await echo();
+  const gateway = await echo();
   const small = open(
-    one.port,
-    `${start(one.port, "/ignore", "content-length: 5")}12345` +
-      `${start(one.port, "/ignore", "content-length: 5\r\nconnection: close")}12345`,
+    gateway.port,
+    `${start(gateway.port, "/ignore", "content-length: 5")}12345` +
+      `${start(gateway.port, "/ignore", "content-length: 5\r\nconnection: close")}12345`,
   );
   assert.is((await small.text).match(/HTTP\/1.1 200/g)?.length, 2);
   const body = "x".repeat(500_000);
-  const large = await ask(one, "POST", "/ignore", json, body);
+  const large = await ask(gateway, "POST", "/ignore", json, body);
   assert.is(large.status, 200);
   assert.is(large.headers["connection"], "close");
 });
@@ -319,22 +319,25 @@ async function sendCompressed(
 }
 
 test("compressed bodies are decompressed, in every coding that Node has", async () => {
-  const one = await echo();
+  const gateway = await echo();
   const body = Buffer.from('{"a":"ü"}');
   for (const [encoding, compress] of Object.entries(compressors())) {
-    const response = await sendCompressed(one, { encoding, body: compress(body) });
+    const response = await sendCompressed(gateway, { encoding, body: compress(body) });
     assert.is(response.status, 200, encoding);
     assert.equal(response.got, { a: "ü" });
   }
-  const bare = await sendCompressed(one, { encoding: "deflate", body: zlib.deflateRawSync(body) });
+  const bare = await sendCompressed(gateway, {
+    encoding: "deflate",
+    body: zlib.deflateRawSync(body),
+  });
   assert.is(bare.status, 200);
-  assert.is((await sendCompressed(one, { encoding: "identity", body })).status, 200);
+  assert.is((await sendCompressed(gateway, { encoding: "identity", body })).status, 200);
 });
 
 test("a coding that nobody knows is 415 with those that are known", async () => {
-  const one = await echo();
+  const gateway = await echo();
   for (const encoding of ["compress", "gzip, gzip", "constructor", "x"]) {
-    const response = await sendCompressed(one, { encoding, body: Buffer.from("{}") });
+    const response = await sendCompressed(gateway, { encoding, body: Buffer.from("{}") });
     assert.is(response.status, 415, encoding);
     assert.is(response.code, "unsupported_media_type");
     assert.match(response.acceptEncoding ?? "", /gzip, deflate, br/);
@@ -342,60 +345,66 @@ test("a coding that nobody knows is 415 with those that are known", async () => 
 });
 
 test("limits hold for what a compressed body holds", async () => {
-  const one = await echo({ settings: { maxBodyBytes: 100_000 } });
+  const gateway = await echo({ settings: { maxBodyBytes: 100_000 } });
   const bomb = Buffer.from(JSON.stringify("x".repeat(10_000_000)));
   const wide = Buffer.from(`[${"1,".repeat(15)}1]`);
   const broken = Buffer.from("this is nothing that anybody compressed");
-  await one.set("maxValues", 10);
+  await gateway.set("maxValues", 10);
   for (const [encoding, compress] of Object.entries(compressors())) {
-    const large = await sendCompressed(one, { encoding, body: compress(bomb) });
+    const large = await sendCompressed(gateway, { encoding, body: compress(bomb) });
     assert.is(large.status, 413, encoding);
     assert.is(large.code, "body_too_large");
     const exact = compress(Buffer.from(JSON.stringify("x".repeat(98))));
-    assert.is((await sendCompressed(one, { encoding, body: exact, path: "/small" })).status, 200);
+    assert.is(
+      (await sendCompressed(gateway, { encoding, body: exact, path: "/small" })).status,
+      200,
+    );
     const over = compress(Buffer.from(JSON.stringify("x".repeat(99))));
-    assert.is((await sendCompressed(one, { encoding, body: over, path: "/small" })).status, 413);
-    assert.is((await sendCompressed(one, { encoding, body: compress(wide) })).status, 400);
-    const garbled = await sendCompressed(one, { encoding, body: broken });
+    assert.is(
+      (await sendCompressed(gateway, { encoding, body: over, path: "/small" })).status,
+      413,
+    );
+    assert.is((await sendCompressed(gateway, { encoding, body: compress(wide) })).status, 400);
+    const garbled = await sendCompressed(gateway, { encoding, body: broken });
     assert.is(garbled.status, 400, encoding);
-    const cut = await sendCompressed(one, { encoding, body: compress(wide).subarray(0, -6) });
+    const cut = await sendCompressed(gateway, { encoding, body: compress(wide).subarray(0, -6) });
     assert.is(cut.status, 400, encoding);
   }
 });
 
 test("a body that stalls, or only trickles, is answered with 408", async () => {
-  const one = await echo({ settings: { bodyTimeoutMs: 200 } });
-  const stalled = open(one.port, `${start(one.port, "/json", "content-length: 10")}{`);
-  const trickle = open(one.port, start(one.port, "/json", "content-length: 100000"));
+  const gateway = await echo({ settings: { bodyTimeoutMs: 200 } });
+  const stalled = open(gateway.port, `${start(gateway.port, "/json", "content-length: 10")}{`);
+  const trickle = open(gateway.port, start(gateway.port, "/json", "content-length: 100000"));
   const drip = setInterval(() => trickle.socket.write(" "), 20);
   for (const { text } of [stalled, trickle]) {
-    const answer = parseResponse(await text);
-    assert.is(answer.status, 408);
-    assert.is(codeOf(answer), "request_timeout");
+    const response = parseResponse(await text);
+    assert.is(response.status, 408);
+    assert.is(codeOf(response), "request_timeout");
   }
   clearInterval(drip);
 });
 
 test("where no body can be late, a pause of any length is waited for", async () => {
-  const one = await echo({ settings: { bodyTimeoutMs: 0 } });
+  const gateway = await echo({ settings: { bodyTimeoutMs: 0 } });
   const { socket, text } = open(
-    one.port,
-    `${start(one.port, "/json", "connection: close\r\ncontent-length: 2")}{`,
+    gateway.port,
+    `${start(gateway.port, "/json", "connection: close\r\ncontent-length: 2")}{`,
   );
   setTimeout(() => socket.write("}"), 100);
   assert.is(parseResponse(await text).status, 200);
 });
 
 test("a large body that keeps coming may take longer than the timeout", async () => {
-  const one = await echo({ settings: { bodyTimeoutMs: 1500 } });
+  const gateway = await echo({ settings: { bodyTimeoutMs: 1500 } });
   const piece = Buffer.alloc(64 * 1024, 0x20);
   const count = 8;
-  let answer: RawResponse;
+  let response: RawResponse;
   let longest: number;
   do {
     const { socket, text } = open(
-      one.port,
-      start(one.port, "/bytes", `connection: close\r\ncontent-length: ${piece.length * count}`),
+      gateway.port,
+      start(gateway.port, "/bytes", `connection: close\r\ncontent-length: ${piece.length * count}`),
     );
     let sent = 0;
     let last = Date.now();
@@ -406,20 +415,20 @@ test("a large body that keeps coming may take longer than the timeout", async ()
       socket.write(piece);
       if (++sent === count) clearInterval(drip);
     }, 250);
-    answer = parseResponse(await text);
+    response = parseResponse(await text);
     clearInterval(drip);
     longest = Math.max(longest, Date.now() - last);
     // Where this process stood still for nearly as long as the timeout, the body did not keep coming.
-  } while (answer.status === 408 && longest > 1000);
-  assert.is(answer.status, 200);
-  assert.equal(JSON.parse(answer.body), { length: piece.length * count });
+  } while (response.status === 408 && longest > 1000);
+  assert.is(response.status, 200);
+  assert.equal(JSON.parse(response.body), { length: piece.length * count });
 });
 
 test("Expect: 100-continue is answered when the body is wanted, and not when it is refused", async () => {
-  const one = await echo();
+  const gateway = await echo();
   const wanted = open(
-    one.port,
-    start(one.port, "/json", "content-length: 2\r\nconnection: close\r\nexpect: 100-continue"),
+    gateway.port,
+    start(gateway.port, "/json", "content-length: 2\r\nconnection: close\r\nexpect: 100-continue"),
   );
   await waitForText(wanted.socket, /^HTTP\/1.1 100 Continue\r\n\r\n$/);
   wanted.socket.write("{}");
@@ -427,23 +436,23 @@ test("Expect: 100-continue is answered when the body is wanted, and not when it 
 
   for (const path of ["/small", "/nothing", "/ignore"]) {
     const refused = open(
-      one.port,
-      start(one.port, path, "content-length: 200\r\nexpect: 100-continue"),
+      gateway.port,
+      start(gateway.port, path, "content-length: 200\r\nexpect: 100-continue"),
     );
-    const answer = await refused.text;
-    assert.not.match(answer, "100 Continue", path);
-    assert.match(answer, /connection: close/i, path);
+    const response = await refused.text;
+    assert.not.match(response, "100 Continue", path);
+    assert.match(response, /connection: close/i, path);
   }
-  const strange = await ask(one, "POST", "/json", { ...json, expect: "a-miracle" }, "{}");
+  const strange = await ask(gateway, "POST", "/json", { ...json, expect: "a-miracle" }, "{}");
   assert.is(strange.status, 417);
   assert.is(codeOf(strange), "expectation_failed");
   assert.ok(strange.headers["x-request-id"]);
 });
 
 test("a client that leaves in the middle of its body leaves no trace but its line", async () => {
-  const one = await startRoutes();
+  const gateway = await startRoutes();
   let failure: unknown;
-  one.route("POST", "/json", { access: "public" }, async (call) => {
+  gateway.route("POST", "/json", { access: "public" }, async (call) => {
     try {
       return await call.json();
     } catch (error) {
@@ -452,42 +461,42 @@ test("a client that leaves in the middle of its body leaves no trace but its lin
     }
   });
   const { socket, text } = open(
-    one.port,
-    `${start(one.port, "/json", "content-length: 1000")}{"a":`,
+    gateway.port,
+    `${start(gateway.port, "/json", "content-length: 1000")}{"a":`,
   );
-  await until("the request", () => one.active === 1);
+  await until("the request", () => gateway.active === 1);
   socket.destroy();
   await text;
-  await until("its end", () => one.active === 0 && failure);
+  await until("its end", () => gateway.active === 0 && failure);
   assert.is((failure as { code: string }).code, "client_closed");
   const line = await until("its line", () =>
-    one.lines.find(({ message }) => message === "request"),
+    gateway.lines.find(({ message }) => message === "request"),
   );
   assert.is(line.fields["status"], 499);
-  const noise = one.lines.filter(({ level }) => level !== "debug" && level !== "info");
+  const noise = gateway.lines.filter(({ level }) => level !== "debug" && level !== "info");
   assert.equal(noise, []);
 });
 
 test("a body is whole, also where some or all of it came before it was asked for", async () => {
-  const one = await startRoutes();
+  const gateway = await startRoutes();
   let call: Call | undefined;
-  let ask = (): void => {};
-  one.route("POST", "/later", { access: "public" }, async (given) => {
-    call = given;
+  let resume = (): void => {};
+  gateway.route("POST", "/later", { access: "public" }, async (context) => {
+    call = context;
     await new Promise<void>((resolve) => {
-      ask = resolve;
+      resume = resolve;
     });
-    return (await given.body()).toString();
+    return (await context.body()).toString();
   });
   for (const early of [0, 3, 6]) {
     call = undefined;
-    const opening = start(one.port, "/later", "connection: close\r\ncontent-length: 6");
-    const { socket, text } = open(one.port, opening + "abcdef".slice(0, early));
+    const opening = start(gateway.port, "/later", "connection: close\r\ncontent-length: 6");
+    const { socket, text } = open(gateway.port, opening + "abcdef".slice(0, early));
     await until(
       "what comes early",
       () => call?.req.readableLength === early && call.req.complete === (early === 6),
     );
-    ask();
+    resume();
     await new Promise((resolve) => setImmediate(resolve));
     socket.write("abcdef".slice(early));
     assert.is(parseResponse(await text).body, '"abcdef"', String(early));
@@ -495,21 +504,21 @@ test("a body is whole, also where some or all of it came before it was asked for
 });
 
 test("who listens to a request hears of its end, whether or not there was a body to read", async () => {
-  const one = await startRoutes();
-  let heard: string[] = [];
+  const gateway = await startRoutes();
+  let events: string[] = [];
   const listen = ({ req }: Call) => {
-    for (const event of ["end", "close"]) req.on(event, () => heard.push(event));
+    for (const event of ["end", "close"]) req.on(event, () => events.push(event));
   };
-  one.route("GET", "/none", { access: "public" }, (call) => {
+  gateway.route("GET", "/none", { access: "public" }, (call) => {
     listen(call);
     return "ok";
   });
-  one.route("POST", "/whole", { access: "public" }, async (call) => {
+  gateway.route("POST", "/whole", { access: "public" }, async (call) => {
     await call.body();
     listen(call);
     return "ok";
   });
-  one.route("POST", "/stream", { access: "public" }, async (call) => {
+  gateway.route("POST", "/stream", { access: "public" }, async (call) => {
     listen(call);
     let text = "";
     for await (const part of call.req) text += part;
@@ -520,34 +529,34 @@ test("who listens to a request hears of its end, whether or not there was a body
     ["POST", "/whole"],
     ["POST", "/stream"],
   ] as const) {
-    heard = [];
-    const answer = await ask(one, method, path, {}, method === "POST" ? "ok" : undefined);
-    assert.is(answer.status, 200, path);
-    await until(`the end of ${path}`, () => heard.includes("close"));
-    assert.equal(heard, ["end", "close"], path);
+    events = [];
+    const response = await ask(gateway, method, path, {}, method === "POST" ? "ok" : undefined);
+    assert.is(response.status, 200, path);
+    await until(`the end of ${path}`, () => events.includes("close"));
+    assert.equal(events, ["end", "close"], path);
   }
 });
 
 test("body and json may be asked for again", async () => {
-  const one = await startRoutes();
-  one.route("POST", "/twice", { access: "public" }, async (call) => {
+  const gateway = await startRoutes();
+  gateway.route("POST", "/twice", { access: "public" }, async (call) => {
     const [bytes, first] = await Promise.all([call.body(), call.json()]);
     return { same: bytes === (await call.body()), first, second: await call.json() };
   });
-  const answer = await ask(one, "POST", "/twice", json, '{"a":1}');
-  assert.equal(JSON.parse(answer.body), { same: true, first: { a: 1 }, second: { a: 1 } });
+  const response = await ask(gateway, "POST", "/twice", json, '{"a":1}');
+  assert.equal(JSON.parse(response.body), { same: true, first: { a: 1 }, second: { a: 1 } });
 });
 
 test("malformed chunks are a 400, and the server goes on", async () => {
-  const one = await echo();
+  const gateway = await echo();
   const { text } = open(
-    one.port,
-    `${start(one.port, "/json", "transfer-encoding: chunked")}zz\r\n`,
+    gateway.port,
+    `${start(gateway.port, "/json", "transfer-encoding: chunked")}zz\r\n`,
   );
-  const answer = parseResponse(await text);
-  assert.is(answer.status, 400);
-  assert.ok(answer.headers["x-request-id"]);
-  assert.is((await ask(one, "POST", "/json", json, "1")).status, 200);
+  const response = parseResponse(await text);
+  assert.is(response.status, 400);
+  assert.ok(response.headers["x-request-id"]);
+  assert.is((await ask(gateway, "POST", "/json", json, "1")).status, 200);
 });
 
 test.run();

@@ -36,14 +36,14 @@ async function get(server: TestServer, path = "/ok", localAddress?: string): Pro
 async function start(handles: number, settings: Partial<TestServer["settings"]> = {}) {
   const server = await startServer({ handles, settings });
   server.server.route("GET", "/ok", { access: "public" }, () => ({ ok: true }));
-  const held: (() => void)[] = [];
+  const releases: (() => void)[] = [];
   server.server.route(
     "GET",
     "/hold",
     { access: "public" },
-    () => new Promise((resolve) => held.push(() => resolve({ held: true }))),
+    () => new Promise((resolve) => releases.push(() => resolve({ held: true }))),
   );
-  return { server, held };
+  return { server, held: releases };
 }
 
 const IDLE = {
@@ -58,44 +58,50 @@ for (const [what, text] of Object.entries(IDLE))
     const { server } = await start(64);
     const all = await Promise.all(Array.from({ length: 100 }, () => open(server.port, text)));
     assert.match(await get(server), /^HTTP\/1.1 200/);
-    await until("the idle ones to close", () => all.filter((one) => one.closed).length >= 84);
+    await until("the idle ones to close", () => all.filter((socket) => socket.closed).length >= 84);
     assert.match(await get(server), /^HTTP\/1.1 200/);
   });
 
 test("where all connections work, a new one is refused with what to do", async () => {
-  const { server, held } = await start(64, { maxConnections: 4, maxConnectionsPerAddress: 4 });
+  const { server, held: releases } = await start(64, {
+    maxConnections: 4,
+    maxConnectionsPerAddress: 4,
+  });
   const working = Array.from({ length: 4 }, () => get(server, "/hold"));
-  await until("the requests to begin", () => held.length === 4);
+  await until("the requests to begin", () => releases.length === 4);
   const refusal = await get(server);
   assert.match(refusal, /^HTTP\/1.1 503/);
   assert.match(refusal, /"code":"too_many_connections"/);
   assert.match(refusal, /retry-after: 1\r\n/);
   assert.match(refusal, /connection: close\r\n/);
-  for (const end of held) end();
+  for (const end of releases) end();
   for (const response of await Promise.all(working)) assert.match(response, /^HTTP\/1.1 200/);
   assert.match(await get(server), /^HTTP\/1.1 200/);
 });
 
 test("one address cannot take the places of the others", async () => {
-  const { server, held } = await start(64, { maxConnections: 6, maxConnectionsPerAddress: 3 });
+  const { server, held: releases } = await start(64, {
+    maxConnections: 6,
+    maxConnectionsPerAddress: 3,
+  });
   const working = Array.from({ length: 3 }, () => get(server, "/hold", "127.0.0.2"));
-  await until("the requests to begin", () => held.length === 3);
+  await until("the requests to begin", () => releases.length === 3);
   assert.match(await get(server, "/ok", "127.0.0.2"), /^HTTP\/1.1 503/);
   assert.match(await get(server, "/ok", "127.0.0.3"), /^HTTP\/1.1 200/);
-  for (const end of held) end();
+  for (const end of releases) end();
   await Promise.all(working);
 });
 
 test("a trusted proxy has no share, and gives way to nobody else's", async () => {
-  const { server, held } = await start(64, {
+  const { server, held: releases } = await start(64, {
     maxConnections: 6,
     maxConnectionsPerAddress: 2,
     trustedProxies: ["127.0.0.8/29"],
   });
   const working = Array.from({ length: 5 }, () => get(server, "/hold", "127.0.0.9"));
-  await until("the requests to begin", () => held.length === 5);
+  await until("the requests to begin", () => releases.length === 5);
   assert.match(await get(server, "/ok", "127.0.0.9"), /^HTTP\/1.1 200/);
-  for (const end of held) end();
+  for (const end of releases) end();
   await Promise.all(working);
 });
 

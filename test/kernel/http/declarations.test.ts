@@ -22,9 +22,9 @@ async function errorOf(response: Response): Promise<unknown[]> {
 
 test("a query that breaks its declaration does not reach the handler", async () => {
   for (const declared of [query, async () => query]) {
-    const one = await startRoutes();
+    const gateway = await startRoutes();
     let calls = 0;
-    one.route("GET", "/list", { ...open, query: declared }, () => ({ calls: ++calls }));
+    gateway.route("GET", "/list", { ...open, query: declared }, () => ({ calls: ++calls }));
     for (const [text, param] of [
       ["limit=11", "limit"],
       ["limit=x", "limit"],
@@ -32,22 +32,22 @@ test("a query that breaks its declaration does not reach the handler", async () 
       ["all=perhaps", "all"],
     ])
       assert.equal(
-        await errorOf(await fetch(`${one.url}/list?${text}`)),
+        await errorOf(await fetch(`${gateway.url}/list?${text}`)),
         [400, "invalid_request_error", param],
         text,
       );
     assert.is(calls, 0);
     for (const text of ["", "limit=3", "all=true", "all=0", "name=a&name=b", "other=1"])
-      assert.is((await fetch(`${one.url}/list?${text}`)).status, 200, text);
+      assert.is((await fetch(`${gateway.url}/list?${text}`)).status, 200, text);
   }
 });
 
 test("a body is checked by its declaration, and a null counts as left out", async () => {
-  const one = await startRoutes();
+  const gateway = await startRoutes();
   const body = Type.Object({ name: Type.String(), size: Type.Integer({ default: 7 }) });
-  one.route("POST", "/pets", { ...open, body }, (call) => call.json());
+  gateway.route("POST", "/pets", { ...open, body }, (call) => call.json());
   const send = (text: string) =>
-    fetch(`${one.url}/pets`, {
+    fetch(`${gateway.url}/pets`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: text,
@@ -59,7 +59,7 @@ test("a body is checked by its declaration, and a null counts as left out", asyn
 });
 
 test("a body has no members that its declaration does not name, at any depth", async () => {
-  const one = await startRoutes();
+  const gateway = await startRoutes();
   const target = Type.Object({ url: Type.String(), secret: Type.Optional(Type.String()) });
   const body = Type.Object({
     message: Type.String(),
@@ -72,9 +72,9 @@ test("a body has no members that its declaration does not name, at any depth", a
     ["/later", { body: async () => body }],
   ];
   for (const [path, options] of routes) {
-    one.route("POST", path, { ...open, ...options }, (call) => call.json());
+    gateway.route("POST", path, { ...open, ...options }, (call) => call.json());
     const send = (more: object) =>
-      fetch(`${one.url}${path}`, {
+      fetch(`${gateway.url}${path}`, {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ message: "Hi", ...more }),
@@ -94,29 +94,29 @@ test("a body has no members that its declaration does not name, at any depth", a
 });
 
 test("a body that may be left out is an empty object, and is checked as one", async () => {
-  const one = await startRoutes();
+  const gateway = await startRoutes();
   const body = Type.Object({ size: Type.Integer({ default: 7 }) });
-  one.route("POST", "/open", { ...open, body, optionalBody: true }, (call) => call.json());
-  assert.equal(await (await fetch(`${one.url}/open`, { method: "POST" })).json(), { size: 7 });
+  gateway.route("POST", "/open", { ...open, body, optionalBody: true }, (call) => call.json());
+  assert.equal(await (await fetch(`${gateway.url}/open`, { method: "POST" })).json(), { size: 7 });
 });
 
 test("parameters of the path are checked, and a handler that checks by itself gets all", async () => {
-  const one = await startRoutes();
+  const gateway = await startRoutes();
   const params = Type.Object({ kind: Type.Union([Type.Literal("a"), Type.Literal("b")]) });
-  one.route("GET", "/of/:kind", { ...open, params }, ({ params: { kind } }) => ({ kind }));
-  assert.is((await fetch(`${one.url}/of/a`)).status, 200);
-  assert.equal(await errorOf(await fetch(`${one.url}/of/c`)), [
+  gateway.route("GET", "/of/:kind", { ...open, params }, ({ params: { kind } }) => ({ kind }));
+  assert.is((await fetch(`${gateway.url}/of/a`)).status, 200);
+  assert.equal(await errorOf(await fetch(`${gateway.url}/of/c`)), [
     400,
     "invalid_request_error",
     "kind",
   ]);
-  one.route("GET", "/own/:kind", { ...open, params, query, checkedBy: "handler" }, () => ({}));
-  assert.is((await fetch(`${one.url}/own/c?limit=x`)).status, 200);
+  gateway.route("GET", "/own/:kind", { ...open, params, query, checkedBy: "handler" }, () => ({}));
+  assert.is((await fetch(`${gateway.url}/own/c?limit=x`)).status, 200);
 });
 
 /** A route that responds with its input, and a function that sends it a request. */
 async function startEcho() {
-  const one = await startRoutes();
+  const gateway = await startRoutes();
   const options = {
     ...open,
     query: Type.Object({
@@ -133,10 +133,10 @@ async function startEcho() {
     }),
     optionalBody: true,
   };
-  one.route("POST", "/echo", options, (call) => call.input());
-  one.route("POST", "/echo/:profile", options, (call) => call.input());
+  gateway.route("POST", "/echo", options, (call) => call.input());
+  gateway.route("POST", "/echo/:profile", options, (call) => call.input());
   return async (path: string, body?: unknown) => {
-    const response = await fetch(`${one.url}${path}`, {
+    const response = await fetch(`${gateway.url}${path}`, {
       method: "POST",
       ...(body !== undefined && {
         headers: { "content-type": "application/json" },

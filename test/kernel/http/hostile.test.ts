@@ -13,13 +13,17 @@ const link = {
 };
 
 test("a link of another site leads to the public page, and to nothing else", async () => {
-  const one = await startRoutes();
-  one.route("GET", "/", { access: "public" }, () => "page");
-  one.route("POST", "/", { access: "public" }, () => "posted");
-  one.route("GET", "/other", { access: "public" }, () => "other");
-  one.route("GET", "/data", { access: "gateway" }, () => "data");
+  const gateway = await startRoutes();
+  gateway.route("GET", "/", { access: "public" }, () => "page");
+  gateway.route("POST", "/", { access: "public" }, () => "posted");
+  gateway.route("GET", "/other", { access: "public" }, () => "other");
+  gateway.route("GET", "/data", { access: "gateway" }, () => "data");
   for (const site of ["cross-site", "same-site"])
-    assert.is((await ask(one, "GET", "/", { ...link, "sec-fetch-site": site })).status, 200, site);
+    assert.is(
+      (await ask(gateway, "GET", "/", { ...link, "sec-fetch-site": site })).status,
+      200,
+      site,
+    );
   const rows: [string, string, Record<string, string>][] = [
     ["another path", "/other", {}],
     ["data", "/data", { authorization: "Bearer right-token" }],
@@ -32,18 +36,18 @@ test("a link of another site leads to the public page, and to nothing else", asy
     ["no mode", "/", { "sec-fetch-mode": "" }],
   ];
   for (const [what, path, headers] of rows) {
-    const answer = await ask(one, "GET", path, { ...link, ...headers });
-    assert.is(answer.status, 403, what);
-    assert.is(codeOf(answer), "forbidden_origin", what);
+    const response = await ask(gateway, "GET", path, { ...link, ...headers });
+    assert.is(response.status, 403, what);
+    assert.is(codeOf(response), "forbidden_origin", what);
   }
   for (const method of ["POST", "HEAD", "PUT"])
-    assert.is((await ask(one, method, "/", link)).status, 403, method);
+    assert.is((await ask(gateway, method, "/", link)).status, 403, method);
 });
 
 test("a page that is not public is not to be linked to", async () => {
-  const one = await startRoutes();
-  one.route("GET", "/", { access: "control" }, () => "state");
-  assert.is((await ask(one, "GET", "/", link)).status, 403);
+  const gateway = await startRoutes();
+  gateway.route("GET", "/", { access: "control" }, () => "state");
+  assert.is((await ask(gateway, "GET", "/", link)).status, 403);
 });
 
 test.run();

@@ -177,10 +177,10 @@ test("routes of plugins refuse them where they take a number", async () => {
 });
 
 test("the configuration holds one as the text of its digits, as its file does", async () => {
-  const shown = await fetch(`${gateway.url}/kernel/config`, {
+  const configResponse = await fetch(`${gateway.url}/kernel/config`, {
     headers: { authorization: `Bearer ${gateway.token}` },
   });
-  const version = { "if-match": shown.headers.get("etag") ?? "" };
+  const version = { "if-match": configResponse.headers.get("etag") ?? "" };
   const refused = await ask(
     "POST",
     "/kernel/config",

@@ -10,15 +10,17 @@ const test = suite("http: pipelined requests");
 test.after(stopRoutes);
 
 async function startHere() {
-  const one = await startRoutes();
-  one.route("POST", "/json", { access: "public" }, async (call) => ({
+  const gateway = await startRoutes();
+  gateway.route("POST", "/json", { access: "public" }, async (call) => ({
     got: await call.json(),
   }));
-  one.route("POST", "/small", { access: "public", maxBodyBytes: 100 }, async (call) => call.json());
-  one.route("POST", "/ignore", { access: "public" }, () => ({ ok: true }));
-  one.route("GET", "/secret", { access: "control" }, () => "state");
+  gateway.route("POST", "/small", { access: "public", maxBodyBytes: 100 }, async (call) =>
+    call.json(),
+  );
+  gateway.route("POST", "/ignore", { access: "public" }, () => ({ ok: true }));
+  gateway.route("GET", "/secret", { access: "control" }, () => "state");
   const head = (path: string, headers: string) =>
-    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\ncontent-type: application/json\r\n${headers}\r\n\r\n`;
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${gateway.port}\r\ncontent-type: application/json\r\n${headers}\r\n\r\n`;
   const chunked = (path: string, size: number) =>
     `${head(path, "transfer-encoding: chunked")}${size.toString(16)}\r\n${" ".repeat(size)}\r\n0\r\n\r\n`;
   const requests = {
@@ -26,10 +28,10 @@ async function startHere() {
     large: chunked("/small", 200),
     unread: chunked("/ignore", 2),
     nothing: chunked("/nothing", 2),
-    refused: `GET /secret HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\nconnection: close\r\n\r\n`,
+    refused: `GET /secret HTTP/1.1\r\nhost: 127.0.0.1:${gateway.port}\r\nconnection: close\r\n\r\n`,
     broken: "GET / HTTP/1.1\r\nhost : x\r\n\r\n",
   };
-  return Object.assign(one, requests);
+  return Object.assign(gateway, requests);
 }
 
 /**
@@ -54,14 +56,14 @@ async function statuses(
     }
     await ended;
   }
-  const got = (await text).match(/(?<=HTTP\/1.1 )\d+/g) ?? [];
+  const statusCodes = (await text).match(/(?<=HTTP\/1.1 )\d+/g) ?? [];
   socket.destroy();
-  return got;
+  return statusCodes;
 }
 
 test("what comes behind a request that ends the connection gets no response, and harms nobody", async () => {
-  const one = await startHere();
-  const { plain, large, unread, nothing, refused, broken } = one;
+  const gateway = await startHere();
+  const { plain, large, unread, nothing, refused, broken } = gateway;
   const rows = [
     [large + plain + plain, ["413"]],
     [unread + large + plain, ["200", "413"]],
@@ -74,65 +76,71 @@ test("what comes behind a request that ends the connection gets no response, and
     [broken + plain, ["400"]],
   ] as const;
   for (const [bytes, expected] of rows) {
-    assert.equal(await statuses(one.port, bytes), expected, expected.join());
+    assert.equal(await statuses(gateway.port, bytes), expected, expected.join());
     assert.is(
-      (await ask(one, "POST", "/json", { "content-type": "application/json" }, "1")).status,
+      (await ask(gateway, "POST", "/json", { "content-type": "application/json" }, "1")).status,
       200,
     );
   }
-  await until("their end", () => one.active === 0);
+  await until("their end", () => gateway.active === 0);
 });
 
 test("cut anywhere they end the same way", async () => {
-  const one = await startHere();
+  const gateway = await startHere();
   for (const pieceBytes of [1, 7, 50, 160]) {
-    assert.equal(await statuses(one.port, one.plain + one.large, pieceBytes, "413", one.plain), [
-      "200",
-      "413",
-    ]);
-    assert.equal(await statuses(one.port, one.plain + one.refused, pieceBytes, "401", one.plain), [
-      "200",
-      "401",
-    ]);
+    assert.equal(
+      await statuses(gateway.port, gateway.plain + gateway.large, pieceBytes, "413", gateway.plain),
+      ["200", "413"],
+    );
+    assert.equal(
+      await statuses(
+        gateway.port,
+        gateway.plain + gateway.refused,
+        pieceBytes,
+        "401",
+        gateway.plain,
+      ),
+      ["200", "401"],
+    );
   }
 });
 
-for (const [how, leave] of [
+for (const [manner, leave] of [
   ["closes", (socket: Socket) => socket.destroy()],
   ["resets", (socket: Socket) => socket.resetAndDestroy()],
 ] as const) {
-  test(`a client that ${how} the connection has left all of its requests, begun or done`, async () => {
-    const one = await startRoutes();
-    const heard = { left: 0, closed: 0, aborted: 0, called: 0 };
-    one.route("GET", "/wait", { access: "public" }, (call) => {
-      heard.called++;
-      call.onDisconnect(() => heard.left++);
-      call.signal.addEventListener("abort", () => heard.aborted++);
-      call.res.once("close", () => heard.closed++);
+  test(`a client that ${manner} the connection has left all of its requests, begun or done`, async () => {
+    const gateway = await startRoutes();
+    const counts = { left: 0, closed: 0, aborted: 0, called: 0 };
+    gateway.route("GET", "/wait", { access: "public" }, (call) => {
+      counts.called++;
+      call.onDisconnect(() => counts.left++);
+      call.signal.addEventListener("abort", () => counts.aborted++);
+      call.res.once("close", () => counts.closed++);
       // one that writes a part, and one that is done while those before it are not
       if (call.query.has("part")) call.res.write("part");
       if (call.query.has("done")) call.res.end("done");
     });
     const get = (query: string) =>
-      `GET /wait${query} HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\n\r\n`;
+      `GET /wait${query} HTTP/1.1\r\nhost: 127.0.0.1:${gateway.port}\r\n\r\n`;
     for (const [queries, most] of [
       [["", ""], 2],
       [["?part", "", "?part"], 3],
       [["", "?done", "", "?done"], 4],
       [["?done", "", "?part"], 2],
     ] as const) {
-      Object.assign(heard, { left: 0, closed: 0, aborted: 0, called: 0 });
-      const socket = connect(one.port, "127.0.0.1");
+      Object.assign(counts, { left: 0, closed: 0, aborted: 0, called: 0 });
+      const socket = connect(gateway.port, "127.0.0.1");
       socket.on("error", () => {});
       socket.write(queries.map(get).join(""));
-      await until("all to be asked", () => heard.called === queries.length);
-      await until("those that are done", () => one.active === most);
+      await until("all to be asked", () => counts.called === queries.length);
+      await until("those that are done", () => gateway.active === most);
       leave(socket);
-      await until("their end", () => one.active === 0 && heard.closed === queries.length);
-      assert.is(heard.left, most, queries.join());
-      assert.is(heard.aborted, most, queries.join());
+      await until("their end", () => gateway.active === 0 && counts.closed === queries.length);
+      assert.is(counts.left, most, queries.join());
+      assert.is(counts.aborted, most, queries.join());
     }
-    assert.is(one.active, 0);
+    assert.is(gateway.active, 0);
   });
 }
 

@@ -40,31 +40,31 @@ test("a port that is in use, and an address of another machine, are named with t
 });
 
 test("a gateway stops twice without harm", async () => {
-  const one = await startRoutes();
-  await one.stop();
-  await one.stop();
-  const socket = connect(one.port, "127.0.0.1");
+  const gateway = await startRoutes();
+  await gateway.stop();
+  await gateway.stop();
+  const socket = connect(gateway.port, "127.0.0.1");
   const [error] = (await once(socket, "error")) as [NodeJS.ErrnoException];
   assert.is(error.code, "ECONNREFUSED");
 });
 
 test("close ends idle connections at once, even those that never spoke", async () => {
-  const one = await startRoutes();
-  one.route("GET", "/item", open, () => 1);
-  const idle = request(one.port, "/item");
+  const gateway = await startRoutes();
+  gateway.route("GET", "/item", open, () => 1);
+  const idle = request(gateway.port, "/item");
   await once(idle, "data");
-  const silent = connect(one.port, "127.0.0.1");
+  const silent = connect(gateway.port, "127.0.0.1");
   await once(silent, "connect");
-  await ask(one, "GET", "/item"); // answered, so what came before it has been accepted
+  await ask(gateway, "GET", "/item"); // answered, so what came before it has been accepted
   const ends = Promise.all([idle, silent].map(collect));
-  await one.stop();
+  await gateway.stop();
   await ends;
 });
 
 test("close lets a running answer end, with `connection: close`, and takes no new connection", async () => {
-  const one = await startRoutes();
+  const gateway = await startRoutes();
   let release = (_: unknown) => {};
-  one.route(
+  gateway.route(
     "GET",
     "/slow",
     open,
@@ -73,31 +73,31 @@ test("close lets a running answer end, with `connection: close`, and takes no ne
         release = resolve;
       }),
   );
-  const socket = request(one.port, "/slow");
+  const socket = request(gateway.port, "/slow");
   const text = collect(socket);
-  await until("the call", () => one.active === 1);
-  const closed = one.stop();
-  const refused = connect(one.port, "127.0.0.1");
+  await until("the call", () => gateway.active === 1);
+  const closed = gateway.stop();
+  const refused = connect(gateway.port, "127.0.0.1");
   const [error] = (await once(refused, "error")) as [NodeJS.ErrnoException];
   assert.is(error.code, "ECONNREFUSED");
   release("done");
-  const answer = parseResponse(await text);
-  assert.is(answer.body, '"done"');
-  assert.is(answer.headers["connection"], "close");
+  const response = parseResponse(await text);
+  assert.is(response.body, '"done"');
+  assert.is(response.headers["connection"], "close");
   await closed;
-  assert.is(one.active, 0);
+  assert.is(gateway.active, 0);
 });
 
 test("close cuts what is left when its grace is over", async () => {
-  const one = await startRoutes({ gateway: { shutdownTimeoutMs: 50 } });
+  const gateway = await startRoutes({ gateway: { shutdownTimeoutMs: 50 } });
   let signal: AbortSignal | undefined;
-  one.route("GET", "/never", open, (call) => {
+  gateway.route("GET", "/never", open, (call) => {
     signal = call.signal;
     return new Promise(() => {});
   });
-  const text = collect(request(one.port, "/never"));
+  const text = collect(request(gateway.port, "/never"));
   await until("the call", () => signal);
-  await one.stop();
+  await gateway.stop();
   const { status, body } = parseResponse(await text);
   assert.is(status, 503);
   assert.match(body, "service_unavailable");
@@ -105,66 +105,71 @@ test("close cuts what is left when its grace is over", async () => {
 });
 
 test("a client that offers HTTP/2 gets an ordinary answer, with its body read", async () => {
-  const one = await startRoutes();
-  one.route("POST", "/json", open, async (call) => ({ got: await call.json() }));
-  one.route("GET", "/item", open, () => 1);
+  const gateway = await startRoutes();
+  gateway.route("POST", "/json", open, async (call) => ({ got: await call.json() }));
+  gateway.route("GET", "/item", open, () => 1);
   const offer =
     "connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAARAAAAAAAIAAAAA\r\n";
-  const socket = connect(one.port, "127.0.0.1", () =>
+  const socket = connect(gateway.port, "127.0.0.1", () =>
     socket.write(
-      `POST /json HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\n${offer}content-type: application/json\r\ncontent-length: 7\r\n\r\n{"a`,
+      `POST /json HTTP/1.1\r\nhost: 127.0.0.1:${gateway.port}\r\n${offer}content-type: application/json\r\ncontent-length: 7\r\n\r\n{"a`,
     ),
   );
   const text = collect(socket);
-  await until("the request", () => one.active === 1);
+  await until("the request", () => gateway.active === 1);
   socket.write('":1}');
   await once(socket, "data");
-  socket.write(`GET /item HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\nconnection: close\r\n\r\n`);
+  socket.write(
+    `GET /item HTTP/1.1\r\nhost: 127.0.0.1:${gateway.port}\r\nconnection: close\r\n\r\n`,
+  );
   const all = await text;
   assert.match(all, '{"got":{"a":1}}');
   assert.is(all.match(/HTTP\/1.1 200/g)?.length, 2);
 });
 
 test("what is no HTTP is answered with 400, a head that is too large with 431, and the server goes on", async () => {
-  const one = await startRoutes();
-  one.route("GET", "/item", open, () => 1);
+  const gateway = await startRoutes();
+  gateway.route("GET", "/item", open, () => 1);
   const rows: [string, number][] = [
     ["nonsense\r\n\r\n", 400],
     ["GET /item HTTP/9.9\r\n\r\n", 400],
     ["GET /item HTTP/1.1\r\nbad header\r\n\r\n", 400],
-    [`GET /item HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\nx: ${"y".repeat(20_000)}\r\n\r\n`, 431],
     [
-      `POST /item HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n`,
+      `GET /item HTTP/1.1\r\nhost: 127.0.0.1:${gateway.port}\r\nx: ${"y".repeat(20_000)}\r\n\r\n`,
+      431,
+    ],
+    [
+      `POST /item HTTP/1.1\r\nhost: 127.0.0.1:${gateway.port}\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n`,
       400,
     ],
   ];
   for (const [bytes, status] of rows) {
-    const answer = await exchange(one.port, bytes);
-    assert.is(answer.status, status, bytes.slice(0, 40));
-    assert.ok(answer.headers["x-request-id"]);
-    assert.ok(codeOf(answer));
+    const response = await exchange(gateway.port, bytes);
+    assert.is(response.status, status, bytes.slice(0, 40));
+    assert.ok(response.headers["x-request-id"]);
+    assert.ok(codeOf(response));
   }
   const tls = Buffer.from("160301020001000001fc0303", "hex");
-  assert.is((await exchange(one.port, tls)).status, 400);
-  assert.is((await ask(one, "GET", "/item")).status, 200);
+  assert.is((await exchange(gateway.port, tls)).status, 400);
+  assert.is((await ask(gateway, "GET", "/item")).status, 200);
 });
 
 test("a head that does not come to its end is answered with 408", async () => {
-  const one = await startRoutes({ settings: { headersTimeoutMs: 100 } });
-  const answer = await exchange(one.port, "GET /item HTTP/1.1\r\nhost: x\r\n");
-  assert.is(answer.status, 408);
-  assert.is(codeOf(answer), "request_timeout");
+  const gateway = await startRoutes({ settings: { headersTimeoutMs: 100 } });
+  const response = await exchange(gateway.port, "GET /item HTTP/1.1\r\nhost: x\r\n");
+  assert.is(response.status, 408);
+  assert.is(codeOf(response), "request_timeout");
 });
 
 test("requests that come in one packet are answered in order", async () => {
-  const one = await startRoutes();
-  one.route("GET", "/:name", open, async (call) => {
+  const gateway = await startRoutes();
+  gateway.route("GET", "/:name", open, async (call) => {
     if (call.params["name"] === "slow") await new Promise((resolve) => setTimeout(resolve, 20));
     return call.params["name"];
   });
   const line = (name: string, more = "") =>
-    `GET /${name} HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\n${more}\r\n`;
-  const socket = connect(one.port, "127.0.0.1", () =>
+    `GET /${name} HTTP/1.1\r\nhost: 127.0.0.1:${gateway.port}\r\n${more}\r\n`;
+  const socket = connect(gateway.port, "127.0.0.1", () =>
     socket.write(line("slow") + line("quick") + line("last", "connection: close\r\n")),
   );
   assert.match(await collect(socket), /"slow"[\s\S]*"quick"[\s\S]*"last"/);

@@ -21,53 +21,53 @@ const handshake =
   "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 
 async function sockets(options: Parameters<typeof startServer>[0] = {}) {
-  const one = await startServer(options);
+  const testServer = await startServer(options);
   const wss = new WebSocketServer({ noServer: true });
   wss.on("connection", (ws) => ws.on("message", (text) => ws.send(`echo ${text}`)));
   const extension = "chrome-extension://aaaabbbbccccddddeeeeffffgggghhhh";
-  const accept: Parameters<typeof one.server.upgrade>[2] = (req, socket, rest) =>
+  const accept: Parameters<typeof testServer.server.upgrade>[2] = (req, socket, rest) =>
     wss.handleUpgrade(req, socket, rest, (ws) => wss.emit("connection", ws, req));
-  const undo = one.server.upgrade("/ws", { access: "gateway" }, accept);
-  one.server.upgrade("/open", { access: "own", origins: [extension] }, accept);
-  one.server.upgrade("/page/:id", { access: "public" }, accept);
-  one.server.upgrade("/broken", { access: "public" }, () => {
+  const undo = testServer.server.upgrade("/ws", { access: "gateway" }, accept);
+  testServer.server.upgrade("/open", { access: "own", origins: [extension] }, accept);
+  testServer.server.upgrade("/page/:id", { access: "public" }, accept);
+  testServer.server.upgrade("/broken", { access: "public" }, () => {
     throw new Error("secret");
   });
-  return { ...one, wss, extension, undo };
+  return { ...testServer, wss, extension, undo };
 }
 
 test("upgrades pass the same guards as requests", async () => {
-  const one = await sockets();
+  const server = await sockets();
   const token = "authorization: Bearer right-token\r\n";
   const rows: [string, string, number, string][] = [
     ["/ws", "", 401, "unauthorized"],
     ["/ws", "authorization: Bearer wrong\r\n", 401, "unauthorized"],
     ["/ws", `${token}origin: http://evil.test\r\n`, 403, "forbidden_origin"],
     ["/ws", `${token}origin: null\r\n`, 403, "forbidden_origin"],
-    ["/ws", `${token}origin: ${one.extension}\r\n`, 403, "forbidden_origin"],
+    ["/ws", `${token}origin: ${server.extension}\r\n`, 403, "forbidden_origin"],
     ["/open", "origin: http://evil.test\r\n", 403, "forbidden_origin"],
     ["/open", "sec-fetch-site: cross-site\r\n", 403, "forbidden_origin"],
     ["/nothing", token, 404, "not_found"],
     ["/broken", "", 500, "internal_error"],
   ];
   for (const [path, headers, status, code] of rows) {
-    const answer = parseResponse(await collect(request(one.port, path, handshake + headers)));
-    assert.is(answer.status, status, path + headers);
-    assert.is(codeOf(answer), code, path + headers);
-    assert.ok(answer.headers["x-request-id"]);
-    assert.not.match(answer.body, "secret");
+    const response = parseResponse(await collect(request(server.port, path, handshake + headers)));
+    assert.is(response.status, status, path + headers);
+    assert.is(codeOf(response), code, path + headers);
+    assert.ok(response.headers["x-request-id"]);
+    assert.not.match(response.body, "secret");
   }
   const rebound = await exchange(
-    one.port,
-    `GET /open HTTP/1.1\r\nhost: evil.test:${one.port}\r\n${handshake}\r\n`,
+    server.port,
+    `GET /open HTTP/1.1\r\nhost: evil.test:${server.port}\r\n${handshake}\r\n`,
   );
   assert.is(codeOf(rebound), "forbidden_host");
 });
 
 test("an upgrade that passes is handed over, outlives the answers, and goes when the server closes", async () => {
-  const one = await sockets();
+  const server = await sockets();
   const talk = async (path: string, headers: Record<string, string>) => {
-    const ws = new WebSocket(`ws://127.0.0.1:${one.port}${path}`, { headers });
+    const ws = new WebSocket(`ws://127.0.0.1:${server.port}${path}`, { headers });
     await once(ws, "open");
     ws.send("hello");
     const [text] = await once(ws, "message");
@@ -76,26 +76,26 @@ test("an upgrade that passes is handed over, outlives the answers, and goes when
   };
   const all = [
     await talk("/ws", { authorization: "Bearer right-token" }),
-    await talk("/open?token=x", { origin: one.extension }),
+    await talk("/open?token=x", { origin: server.extension }),
     await talk("/page/7", {}),
   ];
-  await one.undo();
-  const gone = new WebSocket(`ws://127.0.0.1:${one.port}/ws`, {
+  await server.undo();
+  const refusedSocket = new WebSocket(`ws://127.0.0.1:${server.port}/ws`, {
     headers: { authorization: "Bearer right-token" },
   });
-  const [error] = (await once(gone, "error")) as [Error];
+  const [error] = (await once(refusedSocket, "error")) as [Error];
   assert.match(error.message, "404");
   const ends = Promise.all(all.map((ws) => once(ws, "close")));
-  await one.server.drain(60_000);
+  await server.server.drain(60_000);
   for (const ws of all) ws.send("still there");
   const replies = await Promise.all(all.map((ws) => once(ws, "message")));
   assert.equal(
     replies.map(([text]) => String(text)),
     Array(3).fill("echo still there"),
   );
-  const [first] = one.wss.clients;
+  const [first] = server.wss.clients;
   first?.close(1001);
-  await one.server.close(0);
+  await server.server.close(0);
   assert.equal(
     (await ends).map(([code]) => code).sort(),
     [1001, 1006, 1006],

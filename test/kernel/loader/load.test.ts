@@ -162,12 +162,12 @@ test("a change of anything imported is a new version, an untouched one is not", 
     "handler.ts": `export { n as default } from "./n.ts";`,
     "n.ts": "export const n = 1;",
   });
-  const one = loader();
-  const first = await one.load(entry);
-  const again = await one.load(entry);
+  const own = loader();
+  const first = await own.load(entry);
+  const again = await own.load(entry);
   assert.is(again.hash, first.hash);
   write({ "n.ts": "export const n = 2;" });
-  const second = await one.load(entry);
+  const second = await own.load(entry);
   assert.is(second.exports["default"], 2);
   assert.is.not(second.hash, first.hash);
 });
@@ -175,16 +175,16 @@ test("a change of anything imported is a new version, an untouched one is not", 
 test("a refreshed bundle is not built again for the next reader, as long as it is unchanged", async () => {
   const entry = write({ "handler.ts": "export default 1;" });
   const source = await loader().read(entry, { guarded: true });
-  const kept = () => {
+  const ctime = () => {
     const { ctimeNs } = statSync(join(dir, "cache/handler.guarded.cjs"), { bigint: true });
     return ctimeNs;
   };
   write({ "handler.ts": "export default 2;" });
   await source.refresh();
-  const refreshed = kept();
+  const refreshed = ctime();
   const next = await loader().read(entry, { guarded: true });
   assert.match(next.bundle.code, /\b2\b/);
-  assert.is(kept(), refreshed);
+  assert.is(ctime(), refreshed);
   write({ "handler.ts": "export default (" });
   assert.instance(await source.refresh().catch((error: unknown) => error), LoadError);
   write({ "handler.ts": "export default 3;" });
@@ -198,15 +198,15 @@ test("the cache serves another loader and is not trusted when torn", async () =>
     rmSync(join(dir, "cache"), { recursive: true, force: true });
     await making().load(entry);
     const [file] = readdirSync(join(dir, "cache")).filter((name) => name.endsWith(".cjs"));
-    const kept = join(dir, "cache", file as string);
-    const whole = readFileSync(kept);
+    const bundlePath = join(dir, "cache", file as string);
+    const whole = readFileSync(bundlePath);
     for (const torn of [
       "",
       "//{ torn",
       whole.subarray(0, -1),
       whole.subarray(0, whole.indexOf("\n") + 1),
     ]) {
-      writeFileSync(kept, torn);
+      writeFileSync(bundlePath, torn);
       assert.is((await making().load(entry)).exports["default"], 1);
     }
   }

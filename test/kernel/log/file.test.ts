@@ -96,16 +96,16 @@ test("after an error, which is reported once, lines reach the file again", async
   mkdirSync(file, { recursive: true });
   const lines: string[] = [];
   const book = createLog({ file, write: (line) => lines.push(line) });
-  const told = () => lines.filter((line) => line.includes("the log file cannot be written"));
+  const warnings = () => lines.filter((line) => line.includes("the log file cannot be written"));
   book.log.info("lost");
-  await until("the error", () => told().length > 0);
+  await until("the error", () => warnings().length > 0);
   book.log.info("lost too");
   rmdirSync(file);
   await until("a line in the file", () => {
     book.log.info("again");
     return read(file).includes('"again"');
   });
-  assert.is(told().length, 1);
+  assert.is(warnings().length, 1);
   await book.close();
 });
 

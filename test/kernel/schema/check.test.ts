@@ -42,18 +42,18 @@ const check = compile(schema);
 const message = { role: "user", content: "hi" };
 
 test("defaults are filled in, and what came in stays as it was", () => {
-  const given = Object.freeze({
+  const input = Object.freeze({
     model: "m",
     messages: [message],
     tags: Object.freeze({ a: Object.freeze({}) }),
   });
-  assert.equal(check.parse(given), {
+  assert.equal(check.parse(input), {
     model: "m",
     messages: [message],
     stream: false,
     tags: { a: { weight: 1 } },
   });
-  assert.equal(given.tags, { a: {} });
+  assert.equal(input.tags, { a: {} });
 });
 
 test("null is absent for what may be absent, unless it may be null; what came in stays as it was", () => {
@@ -66,8 +66,8 @@ test("null is absent for what may be absent, unless it may be null; what came in
     at: null,
     other: null,
   };
-  const given = Object.freeze({ model: "m", messages: [message], stream: null, ...optional });
-  assert.equal(check.parse(given), { model: "m", messages: [message], stream: false, other: null });
+  const input = Object.freeze({ model: "m", messages: [message], stream: null, ...optional });
+  assert.equal(check.parse(input), { model: "m", messages: [message], stream: false, other: null });
   const content = { ...message, content: null };
   assert.equal(check.parse({ model: "m", messages: [content] }).messages, [content]);
   const deep = compile(
@@ -99,8 +99,8 @@ test("what fits, and has no defaults, is returned as it is", () => {
       user: Type.Optional(Type.String()),
     }),
   );
-  const given = { messages: [message] };
-  assert.is(list.parse(given), given);
+  const input = { messages: [message] };
+  assert.is(list.parse(input), input);
 });
 
 test("a union's variant gets its defaults", () => {
@@ -206,14 +206,14 @@ const faults: [given: unknown, param: string | undefined, says: string][] = [
   [{ model: "m", messages: [message], at: "soon" }, "at", "at must be a valid date-time."],
 ];
 
-for (const [given, param, says] of faults) {
-  test(says, () => {
+for (const [input, param, title] of faults) {
+  test(title, () => {
     try {
-      check.parse(given);
+      check.parse(input);
     } catch (error) {
       assert.ok(isPorticoError(error));
       const { code, status, message: text, param: at } = error as PorticoError;
-      assert.equal([code, status, text, at], ["invalid_request_error", 400, says, param]);
+      assert.equal([code, status, text, at], ["invalid_request_error", 400, title, param]);
       return;
     }
     assert.unreachable("it was taken");

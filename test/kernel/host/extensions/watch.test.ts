@@ -38,12 +38,12 @@ test.before.each((context) => {
   context.told = [];
   let waiting: ((dirs: string[]) => void) | undefined;
   context.open = async (options) => {
-    const { told } = context;
+    const { told: reports } = context;
     context.watch = watchRoots({
       roots: [context.root],
       log: createLog().log,
       onDirty: (dirs) => {
-        told.push([...dirs]);
+        reports.push([...dirs]);
         waiting?.([...dirs]);
       },
       ...options,
@@ -51,7 +51,7 @@ test.before.each((context) => {
     await context.watch.ready;
     // The rescan that follows the opening.
     if (existsSync(context.root)) await context.after(() => {});
-    told.length = 0;
+    reports.length = 0;
   };
   context.after = (act) =>
     new Promise((resolve, reject) => {
@@ -86,7 +86,12 @@ test("tells the directory of a changed file, however deep", async ({ root, open,
   assert.equal(await after(() => put(root, "a/lib/x.ts")), [join(root, "a")]);
 });
 
-test("many changes within a moment are reported once", async ({ root, open, after, told }) => {
+test("many changes within a moment are reported once", async ({
+  root,
+  open,
+  after,
+  told: reports,
+}) => {
   mkdirSync(join(root, "a"), { recursive: true });
   mkdirSync(join(root, "b"));
   await open();
@@ -94,7 +99,7 @@ test("many changes within a moment are reported once", async ({ root, open, afte
     for (let n = 0; n < 50; n++) put(root, n % 2 ? "a" : "b", `${n}.ts`);
   });
   assert.equal(dirs.sort(), [join(root, "a"), join(root, "b")]);
-  assert.ok(told.length <= 2, `told ${told.length} times`);
+  assert.ok(reports.length <= 2, `told ${reports.length} times`);
 });
 
 test("paths that may have changed are reported ahead, except when all may have changed", async ({
@@ -262,14 +267,14 @@ test("a rescan comes without any hint", async ({ root, open, after }) => {
 test("nothing is reported after closing", async (context) => {
   mkdirSync(join(context.root, "a"), { recursive: true });
   await context.open();
-  const { watch: first, told } = context;
+  const { watch: first, told: reports } = context;
   context.told = [];
   // opened later, and so told later than the first one would be
   await context.open();
   const second = context.after(() => put(context.root, "a/x.ts"));
   first?.close();
   assert.equal(await second, [join(context.root, "a")]);
-  assert.equal(told, []);
+  assert.equal(reports, []);
 });
 
 test.run();

@@ -10,11 +10,11 @@ test.after(closeAll);
 
 async function doors(options: TestServerOptions = {}) {
   // Most tests refuse more often than a minute allows.
-  const one = await startServer({ throttle: createThrottle({ limit: 1000 }), ...options });
+  const server = await startServer({ throttle: createThrottle({ limit: 1000 }), ...options });
   for (const access of ["gateway", "client", "control", "public", "own"] as Access[]) {
-    one.server.route("GET", `/${access}`, { access }, (call) => call.client);
+    server.server.route("GET", `/${access}`, { access }, (call) => call.client);
   }
-  return one;
+  return server;
 }
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
@@ -120,61 +120,61 @@ test("the matrix of credentials and accesses", async () => {
     [{ token: "x".repeat(300) }, { authorization: `Bearer ${"x".repeat(300)}` }, { gateway: 200 }],
     [{ token: "x".repeat(300) }, { authorization: `Bearer ${"x".repeat(299)}` }, { gateway: 401 }],
   ];
-  const one = await doors();
+  const server = await doors();
   for (const [settings, headers, expected] of rows) {
-    one.credentials.token = settings.token;
-    one.credentials.password = settings.password;
+    server.credentials.token = settings.token;
+    server.credentials.password = settings.password;
     for (const [access, status] of Object.entries(expected)) {
-      const answer = await ask(one, "GET", `/${access}`, headers);
-      const what = `${JSON.stringify(settings)} ${JSON.stringify(headers).slice(0, 80)} ${access}`;
-      assert.is(answer.status, status, what);
+      const response = await ask(server, "GET", `/${access}`, headers);
+      const description = `${JSON.stringify(settings)} ${JSON.stringify(headers).slice(0, 80)} ${access}`;
+      assert.is(response.status, status, description);
       if (status !== 401) continue;
-      assert.is(codeOf(answer), "unauthorized", what);
-      const challenge = answer.headers["www-authenticate"] ?? "";
+      assert.is(codeOf(response), "unauthorized", description);
+      const challenge = response.headers["www-authenticate"] ?? "";
       assert.match(challenge, 'Bearer realm="portico"');
-      assert.is(challenge.includes("Basic"), access === "control", what);
+      assert.is(challenge.includes("Basic"), access === "control", description);
     }
   }
 });
 
 test("repeated failures from one address: 429 with Retry-After; a right token always passes", async () => {
   let time = 0;
-  const one = await doors({ throttle: createThrottle({ now: () => time }) });
+  const server = await doors({ throttle: createThrottle({ now: () => time }) });
   const wrong = { authorization: "Bearer wrong" };
   for (let i = 0; i < 20; i++)
-    assert.is((await ask(one, "GET", "/gateway", wrong)).status, 401, `failure ${i + 1}`);
-  const throttled = await ask(one, "GET", "/gateway", wrong);
+    assert.is((await ask(server, "GET", "/gateway", wrong)).status, 401, `failure ${i + 1}`);
+  const throttled = await ask(server, "GET", "/gateway", wrong);
   assert.is(throttled.status, 429);
   assert.is(codeOf(throttled), "too_many_attempts");
   assert.is(throttled.headers["retry-after"], "60");
   assert.is(
-    (await ask(one, "GET", "/gateway", { authorization: "Bearer right-token" })).status,
+    (await ask(server, "GET", "/gateway", { authorization: "Bearer right-token" })).status,
     200,
   );
   assert.is(
-    (await ask(one, "GET", "/control", { "x-service-password": "right-password" })).status,
+    (await ask(server, "GET", "/control", { "x-service-password": "right-password" })).status,
     200,
   );
   assert.is(
-    (await ask(one, "GET", "/gateway")).status,
+    (await ask(server, "GET", "/gateway")).status,
     401,
     "a request without credentials tries nothing",
   );
   time = 60_001;
-  assert.is((await ask(one, "GET", "/gateway", wrong)).status, 401);
+  assert.is((await ask(server, "GET", "/gateway", wrong)).status, 401);
 });
 
 test("failures are counted by the address behind a trusted proxy, and X-Forwarded-For of strangers is ignored", async () => {
-  const one = await doors({ throttle: createThrottle({ limit: 2 }) });
+  const server = await doors({ throttle: createThrottle({ limit: 2 }) });
   const from = (address: string) => ({ authorization: "Bearer wrong", "x-forwarded-for": address });
   const statuses = async (...addresses: string[]) => {
     const all: number[] = [];
     for (const address of addresses)
-      all.push((await ask(one, "GET", "/gateway", from(address))).status);
+      all.push((await ask(server, "GET", "/gateway", from(address))).status);
     return all;
   };
   assert.equal(await statuses("192.0.2.1", "192.0.2.2", "192.0.2.3"), [401, 401, 429]);
-  one.settings.trustedProxies = ["127.0.0.0/8"];
+  server.settings.trustedProxies = ["127.0.0.0/8"];
   assert.equal(
     await statuses("192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2"),
     [401, 401, 429, 401],

@@ -12,17 +12,17 @@ test.after(closeAll);
 const bearer = { authorization: "Bearer right-token" };
 
 async function guarded(options: TestServerOptions = {}) {
-  const one = await startServer(options);
-  one.server.route("GET", "/item", { access: "gateway" }, () => ({}));
-  return one;
+  const server = await startServer(options);
+  server.server.route("GET", "/item", { access: "gateway" }, () => ({}));
+  return server;
 }
 
 test("a server's own list of origins counts beside the configured one", async () => {
   const extension = "chrome-extension://aaaabbbbccccddddeeeeffffgggghhhh";
-  const one = await guarded({ origins: [extension] });
-  assert.is((await ask(one, "GET", "/item", { ...bearer, origin: extension })).status, 200);
+  const server = await guarded({ origins: [extension] });
+  assert.is((await ask(server, "GET", "/item", { ...bearer, origin: extension })).status, 200);
   assert.is(
-    (await ask(one, "GET", "/item", { ...bearer, origin: extension.replace("a", "b") })).status,
+    (await ask(server, "GET", "/item", { ...bearer, origin: extension.replace("a", "b") })).status,
     403,
   );
 });
@@ -47,13 +47,15 @@ test("loopbackOnly goes by the peer's address", async () => {
 });
 
 test("loopbackOnly refuses peers from elsewhere, wherever the server is bound", async () => {
-  const one = await guarded({ host: "0.0.0.0", loopbackOnly: true });
-  assert.is((await ask(one, "GET", "/item", bearer)).status, 200);
+  const server = await guarded({ host: "0.0.0.0", loopbackOnly: true });
+  assert.is((await ask(server, "GET", "/item", bearer)).status, 200);
   const outside = Object.values(networkInterfaces())
     .flat()
     .find((face) => face && !face.internal && face.family === "IPv4");
   if (!outside) return;
-  const response = await fetch(`http://${outside.address}:${one.port}/item`, { headers: bearer });
+  const response = await fetch(`http://${outside.address}:${server.port}/item`, {
+    headers: bearer,
+  });
   assert.is(response.status, 403);
   await response.arrayBuffer();
 });

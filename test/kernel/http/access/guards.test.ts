@@ -8,17 +8,17 @@ test.after(stopRoutes);
 const bearer = { authorization: "Bearer right-token" };
 
 async function guarded(options: Parameters<typeof startRoutes>[0] = {}) {
-  const one = await startRoutes(options);
+  const gateway = await startRoutes(options);
   let calls = 0;
   const handler = () => ({ calls: ++calls });
-  one.route("GET", "/item", { access: "gateway" }, handler);
-  one.route("POST", "/item", { access: "gateway" }, handler);
-  return Object.assign(one, { calls: () => calls });
+  gateway.route("GET", "/item", { access: "gateway" }, handler);
+  gateway.route("POST", "/item", { access: "gateway" }, handler);
+  return Object.assign(gateway, { calls: () => calls });
 }
 
 test("what a hostile page can make a browser send is refused, with and without the token", async () => {
-  const one = await guarded();
-  const { port } = one;
+  const gateway = await guarded();
+  const { port } = gateway;
   const rows: [string, string, Record<string, string>, string][] = [
     ["image, link, iframe", "GET", { "sec-fetch-site": "cross-site" }, "forbidden_origin"],
     [
@@ -81,19 +81,19 @@ test("what a hostile page can make a browser send is refused, with and without t
   ];
   for (const [what, method, headers, code] of rows) {
     for (const credentials of [bearer, {}]) {
-      const answer = await ask(one, method, "/item", { ...credentials, ...headers });
-      assert.is(answer.status, 403, what);
-      assert.is(codeOf(answer), code, what);
-      assert.not.ok(answer.headers["access-control-allow-origin"], what);
-      assert.ok(answer.headers["x-request-id"], what);
+      const response = await ask(gateway, method, "/item", { ...credentials, ...headers });
+      assert.is(response.status, 403, what);
+      assert.is(codeOf(response), code, what);
+      assert.not.ok(response.headers["access-control-allow-origin"], what);
+      assert.ok(response.headers["x-request-id"], what);
     }
   }
-  assert.is(one.calls(), 0);
+  assert.is(gateway.calls(), 0);
 });
 
 test("the loopback names and the server's own pages pass", async () => {
-  const one = await guarded();
-  const { port } = one;
+  const gateway = await guarded();
+  const { port } = gateway;
   const rows: Record<string, string>[] = [
     {},
     { host: `localhost:${port}` },
@@ -108,15 +108,15 @@ test("the loopback names and the server's own pages pass", async () => {
     { host: `localhost:${port}`, origin: `http://localhost:${port}` },
   ];
   for (const headers of rows) {
-    const answer = await ask(one, "GET", "/item", { ...bearer, ...headers });
-    assert.is(answer.status, 200, JSON.stringify(headers));
-    assert.not.ok(answer.headers["access-control-allow-origin"]);
+    const response = await ask(gateway, "GET", "/item", { ...bearer, ...headers });
+    assert.is(response.status, 200, JSON.stringify(headers));
+    assert.not.ok(response.headers["access-control-allow-origin"]);
   }
 });
 
 test("guards hold on paths that do not exist, too", async () => {
-  const one = await guarded();
-  assert.is((await ask(one, "GET", "/nothing", { host: "evil.test" })).status, 403);
+  const gateway = await guarded();
+  assert.is((await ask(gateway, "GET", "/nothing", { host: "evil.test" })).status, 403);
 });
 
 test("a request needs exactly one Host", async () => {
@@ -126,31 +126,34 @@ test("a request needs exactly one Host", async () => {
     string,
     string,
   ][][]) {
-    const answer = await exchange(port, head("GET", "/item", headers));
-    assert.ok(answer.status === 400 || answer.status === 403, `${answer.status}`);
-    assert.ok(answer.headers["x-request-id"]);
+    const response = await exchange(port, head("GET", "/item", headers));
+    assert.ok(response.status === 400 || response.status === 403, `${response.status}`);
+    assert.ok(response.headers["x-request-id"]);
   }
 });
 
 test("in a request with an absolute address, the address's host counts", async () => {
-  const one = await guarded();
-  const evil = await ask(one, "GET", "http://evil.test/item", bearer);
+  const gateway = await guarded();
+  const evil = await ask(gateway, "GET", "http://evil.test/item", bearer);
   assert.is(codeOf(evil), "forbidden_host");
-  const own = await ask(one, "GET", `http://127.0.0.1:${one.port}/item?a=1`, bearer);
+  const own = await ask(gateway, "GET", `http://127.0.0.1:${gateway.port}/item?a=1`, bearer);
   assert.is(own.status, 200);
 });
 
 test("allowedHosts adds names, with any port or with one, and applies at once", async () => {
-  const one = await guarded();
-  assert.is((await ask(one, "GET", "/item", { ...bearer, host: "gw.example" })).status, 403);
-  await one.set("allowedHosts", ["gw.example", "other.example:8443"]);
-  assert.is((await ask(one, "GET", "/item", { ...bearer, host: "gw.example" })).status, 200);
-  assert.is((await ask(one, "GET", "/item", { ...bearer, host: "GW.example:9000" })).status, 200);
+  const gateway = await guarded();
+  assert.is((await ask(gateway, "GET", "/item", { ...bearer, host: "gw.example" })).status, 403);
+  await gateway.set("allowedHosts", ["gw.example", "other.example:8443"]);
+  assert.is((await ask(gateway, "GET", "/item", { ...bearer, host: "gw.example" })).status, 200);
   assert.is(
-    (await ask(one, "GET", "/item", { ...bearer, host: "other.example:8443" })).status,
+    (await ask(gateway, "GET", "/item", { ...bearer, host: "GW.example:9000" })).status,
     200,
   );
-  assert.is((await ask(one, "GET", "/item", { ...bearer, host: "other.example" })).status, 403);
+  assert.is(
+    (await ask(gateway, "GET", "/item", { ...bearer, host: "other.example:8443" })).status,
+    200,
+  );
+  assert.is((await ask(gateway, "GET", "/item", { ...bearer, host: "other.example" })).status, 403);
   // A page of the gateway's own, behind a proxy that speaks TLS.
   const page = {
     ...bearer,
@@ -158,29 +161,34 @@ test("allowedHosts adds names, with any port or with one, and applies at once", 
     origin: "https://gw.example",
     "sec-fetch-site": "same-origin",
   };
-  assert.is((await ask(one, "GET", "/item", page)).status, 200);
-  await one.set("allowedHosts", []);
-  assert.is((await ask(one, "GET", "/item", { ...bearer, host: "gw.example" })).status, 403);
+  assert.is((await ask(gateway, "GET", "/item", page)).status, 200);
+  await gateway.set("allowedHosts", []);
+  assert.is((await ask(gateway, "GET", "/item", { ...bearer, host: "gw.example" })).status, 403);
 });
 
 test("a server on all interfaces takes any Host until allowedHosts is set", async () => {
-  const one = await guarded({ gateway: { bind: "0.0.0.0" } });
-  assert.is((await ask(one, "GET", "/item", { ...bearer, host: "gateway.lan" })).status, 200);
+  const gateway = await guarded({ gateway: { bind: "0.0.0.0" } });
+  assert.is((await ask(gateway, "GET", "/item", { ...bearer, host: "gateway.lan" })).status, 200);
   assert.is(
-    (await ask(one, "GET", "/item", { ...bearer, host: "gateway.lan", origin: "http://evil.test" }))
-      .status,
+    (
+      await ask(gateway, "GET", "/item", {
+        ...bearer,
+        host: "gateway.lan",
+        origin: "http://evil.test",
+      })
+    ).status,
     403,
   );
-  await one.set("allowedHosts", ["gateway.lan"]);
-  assert.is((await ask(one, "GET", "/item", { ...bearer, host: "gateway.lan" })).status, 200);
-  assert.is((await ask(one, "GET", "/item", { ...bearer, host: "evil.test" })).status, 403);
-  assert.is((await ask(one, "GET", "/item", bearer)).status, 200);
+  await gateway.set("allowedHosts", ["gateway.lan"]);
+  assert.is((await ask(gateway, "GET", "/item", { ...bearer, host: "gateway.lan" })).status, 200);
+  assert.is((await ask(gateway, "GET", "/item", { ...bearer, host: "evil.test" })).status, 403);
+  assert.is((await ask(gateway, "GET", "/item", bearer)).status, 200);
 });
 
 test("an allowed origin gets CORS headers and preflights before credentials; others get none", async () => {
-  const one = await guarded({ settings: { allowedOrigins: ["https://app.example/", "null"] } });
+  const gateway = await guarded({ settings: { allowedOrigins: ["https://app.example/", "null"] } });
   const page = { origin: "https://app.example", "sec-fetch-site": "cross-site" };
-  const preflight = await ask(one, "OPTIONS", "/item", {
+  const preflight = await ask(gateway, "OPTIONS", "/item", {
     ...page,
     "access-control-request-method": "POST",
     "access-control-request-headers": "authorization,x-custom",
@@ -192,10 +200,10 @@ test("an allowed origin gets CORS headers and preflights before credentials; oth
   assert.is(preflight.headers["access-control-allow-headers"], "authorization,x-custom");
   assert.match(preflight.headers["vary"] ?? "", "Origin");
 
-  const answer = await ask(one, "GET", "/item", { ...bearer, ...page });
-  assert.is(answer.status, 200);
-  assert.is(answer.headers["access-control-allow-origin"], "https://app.example");
-  const refused = await ask(one, "GET", "/item", page);
+  const response = await ask(gateway, "GET", "/item", { ...bearer, ...page });
+  assert.is(response.status, 200);
+  assert.is(response.headers["access-control-allow-origin"], "https://app.example");
+  const refused = await ask(gateway, "GET", "/item", page);
   assert.is(refused.status, 401);
   assert.is(
     refused.headers["access-control-allow-origin"],
@@ -209,16 +217,16 @@ test("an allowed origin gets CORS headers and preflights before credentials; oth
     "https://app.example:444",
     "null",
   ]) {
-    assert.is((await ask(one, "GET", "/item", { ...bearer, origin })).status, 403, origin);
+    assert.is((await ask(gateway, "GET", "/item", { ...bearer, origin })).status, 403, origin);
   }
 });
 
 test("OPTIONS that is no preflight is an ordinary request", async () => {
-  const one = await guarded();
-  const answer = await ask(one, "OPTIONS", "/item");
-  assert.is(answer.status, 405);
-  assert.is(answer.headers["allow"], "GET, HEAD, POST");
-  assert.is((await ask(one, "OPTIONS", "/nothing")).status, 404);
+  const gateway = await guarded();
+  const response = await ask(gateway, "OPTIONS", "/item");
+  assert.is(response.status, 405);
+  assert.is(response.headers["allow"], "GET, HEAD, POST");
+  assert.is((await ask(gateway, "OPTIONS", "/nothing")).status, 404);
 });
 
 test.run();

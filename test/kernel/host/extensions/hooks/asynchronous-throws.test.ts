@@ -83,8 +83,8 @@ async function failuresOf(gateway: SpawnedGateway, name: string): Promise<number
   return hooks.find((hook: { name: string }) => hook.name === name).failures;
 }
 
-for (const [index, way] of Object.keys(ways).entries())
-  test(way, async ({ gateway }) => {
+for (const [index, statement] of Object.keys(ways).entries())
+  test(statement, async ({ gateway }) => {
     const name = `way-${index}`;
     await gateway.json("POST", "/v1/chat/completions", {
       model: "echo",

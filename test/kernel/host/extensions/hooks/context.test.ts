@@ -69,14 +69,14 @@ test("changed options are there at the next call, without a reload", async ({ ho
 });
 
 test("kv keeps each hook's values apart", async ({ home }) => {
-  const kept = new Map<string, unknown>();
+  const values = new Map<string, unknown>();
   const kv = {
-    get: async (namespace: string, key: string) => kept.get(`${namespace}/${key}`),
+    get: async (namespace: string, key: string) => values.get(`${namespace}/${key}`),
     set: async (namespace: string, key: string, value: unknown) =>
-      void kept.set(`${namespace}/${key}`, value),
-    delete: async (namespace: string, key: string) => kept.delete(`${namespace}/${key}`),
+      void values.set(`${namespace}/${key}`, value),
+    delete: async (namespace: string, key: string) => values.delete(`${namespace}/${key}`),
     list: async (namespace: string, prefix = "") =>
-      [...kept.keys()]
+      [...values.keys()]
         .filter((key) => key.startsWith(`${namespace}/${prefix}`))
         .map((key) => key.slice(namespace.length + 1)),
   };
@@ -84,7 +84,7 @@ test("kv keeps each hook's values apart", async ({ home }) => {
   const body =
     'await ctx.kv.set("n", { count: 1 }); await ctx.kv.set("gone", 1); const was = await ctx.kv.delete("gone"); return [await ctx.kv.get("n"), await ctx.kv.get("none") ?? null, was, await ctx.kv.list()];';
   assert.equal(await evaluate(home, body), [{ count: 1 }, null, true, ["n"]]);
-  assert.equal([...kept.keys()], ["hook:a/n"]);
+  assert.equal([...values.keys()], ["hook:a/n"]);
 });
 
 test("without store or chat, the message says so", async ({ home }) => {
@@ -99,16 +99,16 @@ test("without store or chat, the message says so", async ({ home }) => {
 });
 
 test("chat takes a text, messages or a request, and emits nothing", async ({ home }) => {
-  const asked: { request: Record<string, unknown>; options: Record<string, unknown> }[] = [];
+  const requests: { request: Record<string, unknown>; options: Record<string, unknown> }[] = [];
   provideChat(home, {
     complete: async (request: Record<string, unknown>, options: Record<string, unknown>) => {
-      asked.push({ request, options });
+      requests.push({ request, options });
       return {
         choices: [
           {
             message: {
               content:
-                asked.length === 3
+                requests.length === 3
                   ? [
                       { type: "text", text: "par" },
                       { type: "text", text: "ts" },
@@ -135,13 +135,16 @@ test("chat takes a text, messages or a request, and emits nothing", async ({ hom
   );
   assert.is(await evaluate(home, 'return ctx.chat({ model: "x/y", messages: [] });'), "answer");
   assert.equal(
-    asked.map(({ request }) => request["model"]),
+    requests.map(({ request }) => request["model"]),
     ["main/gpt", "smart", "mine", "x/y"],
   );
-  assert.equal(asked[0]?.request, { model: "main/gpt", messages, stream: false });
-  assert.equal(asked[2]?.request, { model: "mine", messages, temperature: 0, stream: false });
-  assert.equal([asked[0]?.options["events"], asked[0]?.options["sessionKey"]], [false, "hook:a"]);
-  assert.ok(asked[0]?.options["signal"] instanceof AbortSignal);
+  assert.equal(requests[0]?.request, { model: "main/gpt", messages, stream: false });
+  assert.equal(requests[2]?.request, { model: "mine", messages, temperature: 0, stream: false });
+  assert.equal(
+    [requests[0]?.options["events"], requests[0]?.options["sessionKey"]],
+    [false, "hook:a"],
+  );
+  assert.ok(requests[0]?.options["signal"] instanceof AbortSignal);
 });
 
 test("events that cause themselves end in an error that names the chain", async ({ home }) => {
@@ -155,13 +158,13 @@ test("events that cause themselves end in an error that names the chain", async 
 });
 
 test("emit reaches others and answers what became of it", async ({ home }) => {
-  const seen: number[] = [];
-  home.bus.on("test:noticed", (event) => void seen.push(event.context.n));
+  const depths: number[] = [];
+  home.bus.on("test:noticed", (event) => void depths.push(event.context.n));
   assert.equal(await evaluate(home, 'return (await ctx.emit("test:noticed", { n: 7 })).context;'), {
     n: 7,
   });
   await home.bus.drain();
-  assert.equal(seen, [7]);
+  assert.equal(depths, [7]);
   const undeclared = await evaluate(
     home,
     'return (await ctx.emit("no:such", {})).outcomes[0].error.message;',
@@ -192,11 +195,11 @@ test("a secret of the gateway does not show in the lines", async ({ home }) => {
 });
 
 test("the event is the handler's own copy", async ({ home }) => {
-  const seen = (await evaluate(
+  const result = (await evaluate(
     home,
     "return { name: event.name, type: event.type, action: event.action, session: event.sessionKey, date: event.timestamp instanceof Date, messages: event.messages };",
   )) as Record<string, unknown>;
-  assert.equal(seen, {
+  assert.equal(result, {
     name: "test:asked",
     type: "test",
     action: "asked",

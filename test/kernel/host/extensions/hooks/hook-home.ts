@@ -158,7 +158,7 @@ function withManagement(hooks: HookHost, bus: Bus, settings: HookSettings) {
       settings.entries[name] = { ...settings.entries[name], enabled: value as boolean };
     },
   };
-  const shown = (info: HookInfo) => describeHook(info, bus.specs());
+  const describe = (info: HookInfo) => describeHook(info, bus.specs());
   return {
     rescan: (dirs?: readonly string[]) => hooks.rescan(dirs),
     reload: (name?: string) => hooks.reload(name),
@@ -173,11 +173,11 @@ function withManagement(hooks: HookHost, bus: Bus, settings: HookSettings) {
       await hooks.prepare();
       await hooks.start();
     },
-    list: () => hooks.list().map(shown),
-    info: (name: string) => shown(hooks.info(name)),
-    approve: async (name: string) => shown(await hooks.approve(name)),
-    enable: async (name: string) => shown(await enableHook({ hooks, config }, name)),
-    disable: async (name: string) => shown(await disableHook({ hooks, config }, name)),
+    list: () => hooks.list().map(describe),
+    info: (name: string) => describe(hooks.info(name)),
+    approve: async (name: string) => describe(await hooks.approve(name)),
+    enable: async (name: string) => describe(await enableHook({ hooks, config }, name)),
+    disable: async (name: string) => describe(await disableHook({ hooks, config }, name)),
     check: async (name: string) => checkHook(await hooks.look(name), bus.specs()),
     run: (name: string, request: HookRunRequest) =>
       runHook({ hooks, events: () => bus.specs() }, name, request),

@@ -149,8 +149,8 @@ test("a kept bundle that somebody exchanged, or another version of Portico made,
   g.evil = undefined;
   const home = await make({ files: workspace() });
   await home.host.approve("w");
-  const kept = readdirSync(join(home.dir, "cache")).find((name) => name.includes(".whole."));
-  const file = join(home.dir, "cache", kept ?? "");
+  const bundle = readdirSync(join(home.dir, "cache")).find((name) => name.includes(".whole."));
+  const file = join(home.dir, "cache", bundle ?? "");
   const text = readFileSync(file, "utf8");
   const end = text.indexOf("\n");
   const head = JSON.parse(text.slice(2, end)) as { version: number; codeHash: string };

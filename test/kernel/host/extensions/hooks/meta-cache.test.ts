@@ -9,8 +9,8 @@ test("what was read once is known after a restart; a torn file, another text and
   const state = temporaryDir("portico-meta-");
   const dir = join(state, "cache");
   const text = "---\nevents: [a:b]\npriority: 7\n---\n";
-  const priority = async (given = text) =>
-    (await createMetaReader({ package: "/package", state })("/hooks/a/HOOK.md", given)).meta
+  const priority = async (content = text) =>
+    (await createMetaReader({ package: "/package", state })("/hooks/a/HOOK.md", content)).meta
       .priority;
   assert.is(await priority(), 7);
   const [name = ""] = readdirSync(dir);

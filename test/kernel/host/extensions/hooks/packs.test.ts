@@ -81,8 +81,8 @@ test("a pack's hooks of a kind of events, and of the bootstrap files, run unchan
 
     const { workspace } = await gateway.json("GET", "/kernel/status");
     mkdirSync(workspace, { recursive: true });
-    const said = await gateway.json("POST", "/agent", { message: "/new", wait: true });
-    assert.match(JSON.stringify(said), /noted new/);
+    const turn = await gateway.json("POST", "/agent", { message: "/new", wait: true });
+    assert.match(JSON.stringify(turn), /noted new/);
     const [line] = readFileSync(join(workspace, "commands.log"), "utf8").trim().split("\n");
     assert.equal(
       [JSON.parse(line ?? "").action, JSON.parse(line ?? "").sessionKey],
@@ -95,7 +95,7 @@ test("a pack's hooks of a kind of events, and of the bootstrap files, run unchan
     await gateway.json("POST", "/agent", { message: "hi", wait: true });
     const { runs, failures } = await untilRight(
       () => gateway.json("GET", "/kernel/hooks/soul"),
-      (one) => one.runs > 0,
+      (hook) => hook.runs > 0,
     );
     assert.equal([runs, failures], [1, 0]);
   } finally {

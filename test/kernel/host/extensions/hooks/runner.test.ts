@@ -101,7 +101,7 @@ test("a handler that fails half-way has changed nothing", async ({ home }) => {
   const { context, reply, outcomes } = await home.ask("q");
   assert.equal([context.text, reply], ["q", "next"]);
   assert.equal(
-    outcomes.map((one) => one.ok),
+    outcomes.map((outcome) => outcome.ok),
     [false, true],
   );
   const { lastError, failures, lastRun, state } = home.host.info("a");
@@ -111,7 +111,7 @@ test("a handler that fails half-way has changed nothing", async ({ home }) => {
     ["TypeError: boom", 3, "test:asked"],
   );
   assert.is(lastError?.file, join(home.dir, "hooks/a/handler.ts"));
-  const line = home.lines.find((one) => one["hook"] === "a" && one["level"] === "error");
+  const line = home.lines.find((line) => line["hook"] === "a" && line["level"] === "error");
   assert.match(String(line?.["msg"]), /handler\.ts:3: TypeError: boom/);
 });
 
@@ -235,9 +235,9 @@ test("after five failures in a row it rests until it changes or is enabled", asy
   );
   assert.match(resting.error ?? "", /portico hooks enable a/);
   const { name, dir, state, error } = resting;
-  const standings = home.host.standings().filter((one) => one.name === "a");
+  const standings = home.host.standings().filter((standing) => standing.name === "a");
   assert.equal(
-    standings.map((one) => [one.name, one.dir, one.state, one.error]),
+    standings.map((standing) => [standing.name, standing.dir, standing.state, standing.error]),
     [[name, dir, state, error]],
   );
   await home.bus.drain();

@@ -107,7 +107,7 @@ test("a link to nowhere is not a hook", async ({ make }) => {
   symlinkSync(join(home.dir, "nowhere"), join(home.dir, "hooks/dangling"));
   await home.host.rescan();
   assert.equal(
-    home.host.list().map((one) => one.name),
+    home.host.list().map((hook) => hook.name),
     ["a"],
   );
 });
@@ -189,7 +189,7 @@ test("an unapproved workspace hook replaces nothing", async ({ make }) => {
   });
   assert.is((await home.ask("q")).reply, "managed");
   assert.equal(
-    home.host.list().map((one) => one.state),
+    home.host.list().map((hook) => hook.state),
     ["active", "unapproved"],
   );
   assert.is((await home.host.approve("a")).root, "workspace");
@@ -255,7 +255,7 @@ test("hooks.enabled: false stops all, hooks.extraDirs rank between bundled and m
   await home.host.rescan();
   assert.is((await home.ask("q")).reply, "managed");
   assert.equal(
-    home.host.list().map((one) => one.root),
+    home.host.list().map((hook) => hook.root),
     ["managed", "extra", "bundled"],
   );
   home.settings.enabled = false;

@@ -99,7 +99,7 @@ test("a request under way ends on the version that it began with", async () => {
       });
     } });`;
   gateway = await startGateway({ files: { [file]: slow("old") } });
-  const answer = greet();
+  const greeting = greet();
   await until("the handler", () => gateway.lines.some(({ msg }) => msg === "asked"));
   gateway.write(file, greeter("new"));
   await until(
@@ -108,7 +108,7 @@ test("a request under way ends on the version that it began with", async () => {
   );
   assert.equal(await greet(), { text: "new world" });
   (globalThis as unknown as { __release: () => void }).__release();
-  assert.equal(await answer, { text: "old" });
+  assert.equal(await greeting, { text: "old" });
 });
 
 test("what a plugin keeps passes on to its next version, and ends when it is switched off", async () => {
@@ -211,10 +211,15 @@ test("a plugin of a higher root replaces the one of its name, visibly, and gives
   gateway.write(`workspace/${file}`, greeter("workspace"));
   await until("the override", async () => (await greet()).text === "workspace world");
   const list = (await gateway.json("GET", "/kernel/plugins")).plugins.filter(
-    (one: { name: string }) => one.name === "greeter",
+    (plugin: { name: string }) => plugin.name === "greeter",
   );
-  assert.equal(list.map((one: { state: string }) => one.state).sort(), ["active", "shadowed"]);
-  assert.ok(list.some((one: { shadowedBy?: string }) => one.shadowedBy?.includes("workspace")));
+  assert.equal(list.map((plugin: { state: string }) => plugin.state).sort(), [
+    "active",
+    "shadowed",
+  ]);
+  assert.ok(
+    list.some((plugin: { shadowedBy?: string }) => plugin.shadowedBy?.includes("workspace")),
+  );
   rmSync(join(gateway.home, "workspace/plugins/greeter"), { recursive: true });
   await until("the lower one", async () => (await greet()).text === "home world");
 });

@@ -71,9 +71,9 @@ const wrong: [what: string, body: string, message: RegExp][] = [
     '"GET", ""',
     '"GET", undefined',
     '"GET", "/x?y=1"',
-  ].map((given): (typeof wrong)[number] => [
-    `a route of ${given}`,
-    `ctx.route(...([${given}] as [never, never]), { access: "public" }, () => "x");`,
+  ].map((args): (typeof wrong)[number] => [
+    `a route of ${args}`,
+    `ctx.route(...([${args}] as [never, never]), { access: "public" }, () => "x");`,
     /route .*: it needs the method GET, POST, PUT, PATCH or DELETE, and a path/,
   ]),
   [
@@ -278,9 +278,9 @@ test("a member of hooks' ctx that is there already breaks no hook: the gateway's
   gateway,
 }) => {
   gateway.write("hooks/h/HOOK.md", "---\nevents: [chat:request]\n---\n");
-  const says =
+  const expression =
     "[typeof ctx.log.info, typeof ctx.kv.get, typeof ctx.signal.aborted, ctx.own].join()";
-  gateway.write("hooks/h/handler.ts", `export default (event, ctx) => ({ reply: ${says} });`);
+  gateway.write("hooks/h/handler.ts", `export default (event, ctx) => ({ reply: ${expression} });`);
   await gateway.json("POST", "/kernel/hooks/rescan");
   const whole = plugin(good("works"));
   for (const member of [
@@ -333,8 +333,8 @@ test("an event of another owner cannot be declared again: it stays as its owner 
       ["config:changed", "the gateway"],
       ["p:done", undefined],
     ] as const)
-      for (const how of [declared, called]) {
-        gateway.write(file, whole.replace("setup(ctx) {", how(event)));
+      for (const register of [declared, called]) {
+        gateway.write(file, whole.replace("setup(ctx) {", register(event)));
         await gateway.json("POST", "/kernel/plugins/rescan");
         const { state, error } = await gateway.json("GET", "/kernel/plugins/p");
         assert.is(state, owner ? "stale" : "active", error);
@@ -382,7 +382,7 @@ test("errors of timers and detached promises that a plugin began are its own, an
       `rejected ${at}`,
       `thrown ${at}`,
     ]);
-    await untilRight(own.output, (said) => wanted.every((one) => said.includes(one)));
+    await untilRight(own.output, (output) => wanted.every((word) => output.includes(word)));
     assert.ok(
       (own.output().match(/(?:rejection|exception) of plugin:p/g) ?? []).length >= wanted.length,
       own.output(),

@@ -88,7 +88,7 @@ test("at a stop, what the package's own plugins clean up is cleaned up, however 
   });
   await host.stop();
   assert.equal(
-    undone.filter((one) => one.startsWith("own")),
+    undone.filter((name) => name.startsWith("own")),
     ["own last", "own first"],
   );
 });

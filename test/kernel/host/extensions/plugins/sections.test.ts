@@ -6,11 +6,11 @@ import { quietLog } from "../../../../support/quiet-log.ts";
 import { test } from "../../../../support/suite.ts";
 
 test("a scan that finds every plugin unchanged defines nothing again, whether or not it has sections", () => {
-  const told: string[] = [];
+  const definitions: string[] = [];
   const config = {
     define(owner: string) {
-      told.push(owner);
-      return () => void told.push(`not ${owner}`);
+      definitions.push(owner);
+      return () => void definitions.push(`not ${owner}`);
     },
     check() {},
   } as unknown as PluginParts["config"];
@@ -25,8 +25,9 @@ test("a scan that finds every plugin unchanged defines nothing again, whether or
     name: "own",
     meta: { name: "own", config: {}, setup() {} },
   } as unknown as PluginCandidate;
-  for (const found of [[plain, schemas], [plain, schemas], [{ ...plain }]]) sections.define(found);
-  assert.equal(told, ["plain", "own", "not own"]);
+  for (const candidates of [[plain, schemas], [plain, schemas], [{ ...plain }]])
+    sections.define(candidates);
+  assert.equal(definitions, ["plain", "own", "not own"]);
 });
 
 test.run();

@@ -25,8 +25,8 @@ export default definePlugin({
 test("writes, removes, and is refused what is not its own or not right", async () => {
   const gateway = await startGateway({ files: { "plugins/notes/plugin.ts": plugin } });
   const send = async (path: unknown[], value?: unknown) => {
-    const answer = await gateway.request("POST", "/notes", { path, value });
-    return { status: answer.status, body: (await answer.json()) as any };
+    const response = await gateway.request("POST", "/notes", { path, value });
+    return { status: response.status, body: (await response.json()) as any };
   };
   const file = () => readFileSync(join(gateway.home, "portico.json"), "utf8");
   try {

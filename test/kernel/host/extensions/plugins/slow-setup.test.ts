@@ -19,7 +19,7 @@ const plugin = (name: string, setup = "") => `export default {
   name: "${name}",
   setup(ctx) { ${setup} },
 };`;
-const held = (name: string) => plugin("a", `return held("${name}");`);
+const waitingPlugin = (name: string) => plugin("a", `return held("${name}");`);
 
 test.before(async () => {
   g = await startGateway({ files: { "plugins/a/plugin.ts": plugin("a") } });
@@ -37,8 +37,8 @@ async function generations(): Promise<string[]> {
   const { plugins } = await g.json("GET", "/kernel/plugins");
   return plugins
     .filter(({ name }: { name: string }) => name === "a" || name === "b")
-    .map((one: { name: string; generation: number; state: string }) =>
-      [one.name, one.generation, one.state].join(" "),
+    .map((plugin: { name: string; generation: number; state: string }) =>
+      [plugin.name, plugin.generation, plugin.state].join(" "),
     )
     .sort();
 }
@@ -51,7 +51,7 @@ async function expectSoon(expected: string[], why = ""): Promise<void> {
 }
 
 test("others start, newer versions replace it, and one that is only slow is taken up", async () => {
-  await save("a", held("first"));
+  await save("a", waitingPlugin("first"));
   await save("b", plugin("b"));
   await expectSoon(["a 1 active", "b 1 active"]);
   await save("a", plugin("a", "1;"));
@@ -60,17 +60,17 @@ test("others start, newer versions replace it, and one that is only slow is take
   await g.json("POST", "/kernel/plugins/rescan");
   assert.equal(await generations(), ["a 2 active", "b 1 active"], "the first came too late");
 
-  await save("a", held("second"));
+  await save("a", waitingPlugin("second"));
   await save("a", "export default {");
   release.get("second")?.();
   await expectSoon(["a 2 stale", "b 1 active"], "since the newest is broken");
 
-  await save("a", held("third"));
+  await save("a", waitingPlugin("third"));
   await until("its setup", () => release.has("third"));
   release.get("third")?.();
   await expectSoon(["a 3 active", "b 1 active"]);
 
-  await save("a", held("fourth"));
+  await save("a", waitingPlugin("fourth"));
   await g.json("POST", "/kernel/plugins/a/disable");
   release.get("fourth")?.();
   await expectSoon(["a 3 disabled", "b 1 active"]);
