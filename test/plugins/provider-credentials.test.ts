@@ -23,13 +23,13 @@ const before = Object.fromEntries(VARIABLES.map((name) => [name, process.env[nam
 let up: Upstream;
 let tokens: Server;
 let gateway: InProcessGateway;
-let asked: { path: string; form: URLSearchParams; flavor: unknown }[] = [];
-let answer: { status: number; body: object } | undefined;
+let requests: { path: string; form: URLSearchParams; flavor: unknown }[] = [];
+let tokenResponse: { status: number; body: object } | undefined;
 
 test.before(async () => {
-  up = await startUpstream((seen, res) => {
-    const token = seen.headers.authorization ?? "";
-    if (seen.path.includes("/openai/")) return json(res, completion(`key ${token}`));
+  up = await startUpstream((request, res) => {
+    const token = request.headers.authorization ?? "";
+    if (request.path.includes("/openai/")) return json(res, completion(`key ${token}`));
     const content = { role: "model", parts: [{ text: `key ${token}` }] };
     json(res, { candidates: [{ content, finishReason: "STOP" }], modelVersion: "g" });
   });
@@ -39,7 +39,7 @@ test.before(async () => {
       body += chunk;
     });
     req.on("end", () => {
-      asked.push({
+      requests.push({
         path: req.url!,
         form: new URLSearchParams(body),
         flavor: req.headers["metadata-flavor"],
@@ -50,10 +50,13 @@ test.before(async () => {
           JSON.stringify({ error_description: `bad: ${body} ${decodeURIComponent(body)}` }),
         );
       }
-      res.writeHead(answer?.status ?? 200, { "content-type": "application/json" });
+      res.writeHead(tokenResponse?.status ?? 200, { "content-type": "application/json" });
       res.end(
         JSON.stringify(
-          answer?.body ?? { access_token: `token-number-${asked.length}`, expires_in: 3600 },
+          tokenResponse?.body ?? {
+            access_token: `token-number-${requests.length}`,
+            expires_in: 3600,
+          },
         ),
       );
     });
@@ -109,8 +112,8 @@ test.before(async () => {
   });
 });
 test.before.each(() => {
-  asked = [];
-  answer = undefined;
+  requests = [];
+  tokenResponse = undefined;
   up.seen.length = 0;
 });
 test.after(async () => {
@@ -135,10 +138,10 @@ test("a service account's file: signed, fetched once for all, masked where the u
     all.map(({ status }) => status),
     [200, 200, 200],
   );
-  assert.is(asked.length, 1);
+  assert.is(requests.length, 1);
   assert.ok(up.seen.every(({ headers }) => headers.authorization === "Bearer token-number-1"));
   assert.is(all[0]!.body.choices[0].message.content, "key Bearer ********");
-  const { path, form } = asked[0]!;
+  const { path, form } = requests[0]!;
   assert.equal(
     [path, form.get("grant_type")],
     ["/service", "urn:ietf:params:oauth:grant-type:jwt-bearer"],
@@ -149,17 +152,17 @@ test("a service account's file: signed, fetched once for all, masked where the u
       .update(`${head}.${claims}`)
       .verify(publicKey, signature!, "base64url"),
   );
-  const told = JSON.parse(Buffer.from(claims!, "base64url").toString());
-  assert.is(told.iss, "gateway@p.iam.example");
-  assert.is(told.exp - told.iat, 3600);
+  const payload = JSON.parse(Buffer.from(claims!, "base64url").toString());
+  assert.is(payload.iss, "gateway@p.iam.example");
+  assert.is(payload.exp - payload.iat, 3600);
 });
 
 test("a user's file, and the machine's metadata server", async () => {
   assert.is((await ask("user")).status, 200);
-  assert.equal([asked[0]!.path, asked[0]!.form.get("refresh_token")], ["/user", "r"]);
+  assert.equal([requests[0]!.path, requests[0]!.form.get("refresh_token")], ["/user", "r"]);
   assert.is((await ask("machine")).status, 200);
   assert.equal(
-    [asked[1]!.path, asked[1]!.flavor],
+    [requests[1]!.path, requests[1]!.flavor],
     ["/computeMetadata/v1/instance/service-accounts/default/token", "Google"],
   );
   assert.is(up.seen[1]!.headers.authorization, "Bearer token-number-2");
@@ -169,15 +172,18 @@ test("what a token server echoes of the request shows no secret", async () => {
   for (const channel of ["echoed", "signed"]) {
     const { status, body } = await ask(channel);
     assert.is(status, 502);
-    const shown = JSON.stringify([body, await gateway.json("GET", "/channels"), gateway.lines]);
-    assert.match(shown, "********");
+    const exposed = JSON.stringify([body, await gateway.json("GET", "/channels"), gateway.lines]);
+    assert.match(exposed, "********");
     for (const secret of [
       "app/secret-1",
       "app%2Fsecret-1",
       "refresh-token",
-      asked.at(-1)!.form.get("assertion") ?? "-",
+      requests.at(-1)!.form.get("assertion") ?? "-",
     ])
-      assert.not.ok(secret !== "-" && shown.includes(secret.slice(0, 60)), `${channel}: ${secret}`);
+      assert.not.ok(
+        secret !== "-" && exposed.includes(secret.slice(0, 60)),
+        `${channel}: ${secret}`,
+      );
   }
 });
 
@@ -187,16 +193,16 @@ test("Entra's token of an application", async () => {
     AZURE_CLIENT_ID: "c",
     AZURE_CLIENT_SECRET: "app-password-1",
   });
-  answer = {
+  tokenResponse = {
     status: 401,
     body: { error: "invalid_client", error_description: "the secret has expired" },
   };
   const refused = await ask("azure");
   assert.equal([refused.status, refused.body.error.code], [502, "upstream_auth"]);
   assert.match(refused.body.error.message, "refused its credentials: the secret has expired");
-  answer = undefined;
+  tokenResponse = undefined;
   assert.is((await ask("azure")).status, 200);
-  const { path, form } = asked[1]!;
+  const { path, form } = requests[1]!;
   assert.equal([path, form.get("client_secret")], ["/t/oauth2/v2.0/token", "app-password-1"]);
   assert.is(form.get("scope"), "https://cognitiveservices.azure.com/.default");
   assert.is(up.seen[0]!.headers.authorization, "Bearer token-number-2");
@@ -206,7 +212,7 @@ test("Entra's token of an application", async () => {
 });
 
 test("what is missing or wrong is named", async () => {
-  for (const [channel, said] of [
+  for (const [channel, message] of [
     ["external", /type external_account, which needs a package: npm install google-auth-library/],
     ["broken", /the private_key of its keyFile cannot be read/],
     ["identity", /AZURE_CLIENT_SECRET.*npm install @azure\/identity/],
@@ -215,7 +221,7 @@ test("what is missing or wrong is named", async () => {
   ] as const) {
     const { status, body } = await ask(channel);
     assert.equal([status, body.error.code], [502, "upstream_auth"], channel);
-    assert.match(body.error.message, said);
+    assert.match(body.error.message, message);
   }
   assert.is(up.seen.length, 0);
   assert.is((await ask("azure")).status, 200, "another host than Azure's may want none");

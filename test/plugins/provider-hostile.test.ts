@@ -232,11 +232,11 @@ test("messages and responses: streams of calls that never end, mixed with text",
         tool_calls: [{ index: i, id: `t${i}`, function: { name: "f", arguments: '{"a":' } }],
       }),
     );
-  const turns = (n: number) => mixed(n).flatMap((one) => [one, chunk({ content: "a" })]);
+  const turns = (n: number) => mixed(n).flatMap((item) => [item, chunk({ content: "a" })]);
   for (const make of [mixed, turns]) {
     assertLinear("messages", 250, make, (chunks) => {
       const stream = acceptChunks(new MessagesEncoder("m", "r"));
-      for (const one of chunks) stream.chunk(one);
+      for (const chunk of chunks) stream.chunk(chunk);
       void stream.end();
     });
     assertLinear("responses", 250, make, (chunks) => {
@@ -247,7 +247,7 @@ test("messages and responses: streams of calls that never end, mixed with text",
           (name) => ({ kind: "function", name }),
         ),
       );
-      for (const one of chunks) stream.chunk(one);
+      for (const chunk of chunks) stream.chunk(chunk);
       void stream.end();
     });
   }
@@ -315,7 +315,7 @@ test("items and blocks in any number; what was made up is no failure", () => {
 
 const ARGS = { city: "P", none: null };
 /** What each upstream says whole, and in events. */
-const said: Record<
+const samples: Record<
   string,
   { whole: object; events: object[]; encode(events: object[]): Buffer; members: string }
 > = {
@@ -361,7 +361,7 @@ const said: Record<
       { type: "metadata", usage: { inputTokens: 1, outputTokens: 2 } },
     ],
     encode: (events) =>
-      Buffer.concat(events.map((one) => event((one as { type: string }).type, { ...one }))),
+      Buffer.concat(events.map((data) => event((data as { type: string }).type, { ...data }))),
     members:
       "text toolUse reasoningContent reasoningText redactedContent usage start delta cacheReadInputTokens",
   },
@@ -429,7 +429,7 @@ const said: Record<
       { message: { tool_calls: [{ function: { name: "f", arguments: ARGS } }] } },
       { done: true, done_reason: "stop", prompt_eval_count: 1, eval_count: 2 },
     ],
-    encode: (events) => Buffer.from(events.map((one) => `${JSON.stringify(one)}\n`).join("")),
+    encode: (events) => Buffer.from(events.map((data) => `${JSON.stringify(data)}\n`).join("")),
     members:
       "error message content thinking tool_calls done done_reason eval_count prompt_eval_count",
   },
@@ -438,8 +438,11 @@ const said: Record<
 /** Each object has the member, null where it had none; but what a model wrote stays as it is. */
 function withNull(value: unknown, member: string): unknown {
   if (value === ARGS || typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map((one) => withNull(one, member));
-  const members = Object.entries(value).map(([key, one]) => [key, withNull(one, member)]);
+  if (Array.isArray(value)) return value.map((item) => withNull(item, member));
+  const members = Object.entries(value).map(([key, memberValue]) => [
+    key,
+    withNull(memberValue, member),
+  ]);
   return { [member]: null, ...Object.fromEntries(members) };
 }
 
@@ -487,7 +490,7 @@ const withoutIds = (text: string) => text.replace(/"call_[^"]*"/g, '"call"');
 
 for (const [name, wire, model] of providers) {
   test(`${name}: a member that is null says nothing, whole and in streams`, async () => {
-    const { whole, events, encode, members } = said[name]!;
+    const { whole, events, encode, members } = samples[name]!;
     const target = makeTarget({ model });
     const sent = await wire.encode(asking({}), target);
     const decoded = (value: unknown) =>

@@ -52,11 +52,11 @@ for (const [name, table] of Object.entries(tables)) {
     const path = join(packageDir, "plugins", `provider-${name}`, "README.md");
     const text = readFileSync(path, "utf8");
     const [before, rest] = text.split(BEGIN);
-    const [shown, after] = rest?.split(END) ?? [];
+    const [rules, after] = rest?.split(END) ?? [];
     assert.ok(before !== undefined && after !== undefined, "it has a place for the table");
     if (process.env.PORTICO_WRITE_TABLES === "1")
       writeFileSync(path, `${before}${BEGIN}\n\n${table}\n\n${END}${after}`);
-    else assert.is(shown?.trim(), table);
+    else assert.is(rules?.trim(), table);
   });
 }
 

@@ -42,7 +42,7 @@ async function answerTo(socket: WebSocket): Promise<number> {
   socket.on("error", () => {});
   const open = once(socket, "open").then(() => 101);
   const refused = once(socket, "unexpected-response").then(
-    ([, answer]) => answer.statusCode as number,
+    ([, response]) => response.statusCode as number,
   );
   return Promise.race([open, refused]);
 }
@@ -89,21 +89,21 @@ test("one that was admitted while another took its name is sent away, and harms 
   });
   const connect = await registry.prepare();
   const join = (identity: string) => {
-    const said: unknown[][] = [];
+    const messages: unknown[][] = [];
     const socket = Object.assign(new EventEmitter(), {
       OPEN: 1,
       readyState: 1,
       send() {},
       ping() {},
       terminate() {},
-      close: (...how: unknown[]) => void said.push(how),
+      close: (...closeArguments: unknown[]) => void messages.push(closeArguments),
     });
     const node = { name: "twin", identity, address: "" };
     registry.admit({ ...node, name: "another" });
     connect(node, socket as never);
     const hello = { t: "hello", version: identity, platform: "x", browser: true, profiles: [] };
     socket.emit("message", Buffer.from(JSON.stringify(hello)), false);
-    return { said, socket };
+    return { said: messages, socket };
   };
   const [first, second] = [join("identity-1"), join("identity-2")];
   assert.equal(first.said, []);
@@ -156,9 +156,9 @@ test("a wrong knock is refused before there is a WebSocket", async () => {
     const refused = async (headers: Record<string, string>): Promise<number> => {
       const socket = knock(gateway, "stranger", headers);
       socket.on("error", () => {});
-      const [, answer] = await once(socket, "unexpected-response");
+      const [, response] = await once(socket, "unexpected-response");
       socket.terminate();
-      return answer.statusCode;
+      return response.statusCode;
     };
     assert.is(await refused({ [HEADER.protocol]: "99" }), 426);
     assert.is(await refused({ authorization: "Bearer wrong" }), 401);

@@ -59,8 +59,8 @@ test("a node that has frozen is found out, and taken back when it thaws", async 
     const node = joinAs("handler", browser);
     await node.says("Connected to");
     node.child.kill("SIGSTOP");
-    const answer = await browser.post("/start");
-    assert.is(answer.body.error.code, "node_unavailable");
+    const response = await browser.post("/start");
+    assert.is(response.body.error.code, "node_unavailable");
     node.child.kill("SIGCONT");
     await until(
       "the node to be back",

@@ -47,8 +47,8 @@ const outcome = (work: Promise<unknown>): Promise<any> =>
 function fakeSocket(
   stream: (parts: AsyncIterable<Buffer>, follow: TransferCallbacks) => Promise<boolean>,
 ) {
-  const said: any[] = [];
-  const send = async (message: object): Promise<void> => void said.push(message);
+  const messages: any[] = [];
+  const send = async (message: object): Promise<void> => void messages.push(message);
   const nodeSocket = {
     open: true,
     send,
@@ -60,7 +60,7 @@ function fakeSocket(
       follow: TransferCallbacks,
     ) => stream(parts, follow),
   } as unknown as NodeSocket;
-  return { said, nodeSocket, kinds: () => said.map(({ t }) => t) };
+  return { said: messages, nodeSocket, kinds: () => messages.map(({ t }) => t) };
 }
 
 async function readAll(parts: AsyncIterable<Buffer>): Promise<boolean> {
@@ -83,33 +83,33 @@ const SHOT: BrowserRequest = { method: "POST", route: "/screenshot", body: {} };
 
 test("the time that uploads take is not the browser's", async () => {
   let arrive!: () => void;
-  const way = new Promise<void>((resolve) => {
+  const gate = new Promise<void>((resolve) => {
     arrive = resolve;
   });
-  const { said, nodeSocket } = fakeSocket(async (parts) => {
-    await way;
+  const { said: messages, nodeSocket } = fakeSocket(async (parts) => {
+    await gate;
     return readAll(parts);
   });
   const { client, tmp } = clientOver(nodeSocket);
   mkdirSync(join(tmp, "uploads"));
   writeFileSync(join(tmp, "uploads", "a.txt"), "content");
-  const answered = outcome(client.request(UPLOAD, QUICKLY));
-  await until("the request", () => said.length === 1);
+  const result = outcome(client.request(UPLOAD, QUICKLY));
+  await until("the request", () => messages.length === 1);
   // A later one without files has had its time.
   assert.is((await outcome(client.request(TABS, QUICKLY))).code, "timeout");
   assert.is(client.inFlight, 1);
   arrive();
-  const { code, message } = await answered;
+  const { code, message } = await result;
   assert.is(code, "timeout", "from now on it is");
   assert.match(message, "20 ms");
   assert.is(client.inFlight, 0);
 });
 
 test("a node receives the confirmation of its response once the file is in its place", async () => {
-  const { said, nodeSocket } = fakeSocket(readAll);
+  const { said: messages, nodeSocket } = fakeSocket(readAll);
   const { client } = clientOver(nodeSocket);
-  const answered = client.request(SHOT, { ...QUICKLY, deadlineMs: 10_000 });
-  await until("the request", () => said.length === 1);
+  const result = client.request(SHOT, { ...QUICKLY, deadlineMs: 10_000 });
+  await until("the request", () => messages.length === 1);
   client.handleAnswer({
     t: "answer",
     id: 1,
@@ -117,17 +117,17 @@ test("a node receives the confirmation of its response once the file is in its p
     files: [{ at: ["path"], name: "a.png", size: 1 }],
   });
   await client.handleChunk({ id: 1, stream: 0, content: Buffer.from("x") });
-  assert.is(said.length, 1);
+  assert.is(messages.length, 1);
   await client.handleChunk({ id: 1, stream: 0, content: Buffer.alloc(0) });
-  const { body } = (await answered) as { body: { path: string } };
+  const { body } = (await result) as { body: { path: string } };
   assert.is(readFileSync(body.path, "utf8"), "x");
-  assert.equal(said[1], { t: "received", id: 1 });
+  assert.equal(messages[1], { t: "received", id: 1 });
 });
 
 test("a node whose response cannot be stored is asked to stop", async () => {
   const { nodeSocket, kinds } = fakeSocket(readAll);
   const { client, tmp } = clientOver(nodeSocket);
-  const answered = outcome(client.request(SHOT, { ...QUICKLY, deadlineMs: 10_000 }));
+  const result = outcome(client.request(SHOT, { ...QUICKLY, deadlineMs: 10_000 }));
   await until("the request", () => kinds().length === 1);
   // No file can be put where its directory should be.
   writeFileSync(join(tmp, "screenshots"), "");
@@ -137,7 +137,7 @@ test("a node whose response cannot be stored is asked to stop", async () => {
     body: { path: "" },
     files: [{ at: ["path"], name: "a.png", size: 1 }],
   });
-  assert.ok((await answered) instanceof Error);
+  assert.ok((await result) instanceof Error);
   assert.equal(kinds(), ["request", "cancel"]);
 });
 
@@ -236,20 +236,20 @@ test("a picture that has not arrived is not kept: another can be taken", async (
 });
 
 test("the file of a cancelled request is kept and not sent", async () => {
-  const { nodeSocket, said } = fakeSocket(readAll);
+  const { nodeSocket, said: messages } = fakeSocket(readAll);
   const at = handlerOn(nodeSocket, () => {
     at.handler.cancel(1);
     return at.trace();
   });
   await at.ask(1, STOP_TRACE);
-  assert.equal(said, []);
+  assert.equal(messages, []);
   assert.equal(filesIn(at.tmp), ["trace.zip"]);
   assert.is(at.warned.length, 1);
 });
 
 test("uploads stay for the page, until no browser runs; those of a request that failed go at once", async () => {
   let running = true;
-  const { nodeSocket, said } = fakeSocket(readAll);
+  const { nodeSocket, said: messages } = fakeSocket(readAll);
   const at = handlerOn(nodeSocket, ({ route, body }) => {
     if (route === "/profiles") return { body: { profiles: [{ name: "portico", running }] } };
     if (route === "/act") throw new Error("covered");
@@ -269,10 +269,10 @@ test("uploads stay for the page, until no browser runs; those of a request that 
     await done;
   };
   await carry(1, "/hooks/file-chooser", "four", "");
-  assert.equal(said.at(-1).body.read, ["four"]);
+  assert.equal(messages.at(-1).body.read, ["four"]);
   await carry(2, "/act", "four", "");
   await carry(3, "/act", "more than four");
-  assert.is(said.at(-1).t, "error");
+  assert.is(messages.at(-1).t, "error");
   assert.equal(filesIn(uploads), ["a.txt"]);
   assert.is(readdirSync(uploads).length, 1);
   await at.ask(4, { method: "POST", route: "/stop", body: {} });
@@ -298,13 +298,13 @@ test("an old file is removed when a new one arrives", async () => {
 test("a node that offers no browser does not tell of its profiles", async () => {
   const { nodeSocket } = fakeSocket(readAll);
   const at = handlerOn(nodeSocket, () => ({ body: { profiles: [{ name: "private" }] } }));
-  const told = async () => {
+  const offered = async () => {
     const { browser, profiles } = await at.handler.hello();
     return { browser, profiles };
   };
-  assert.equal(await told(), { browser: true, profiles: ["private"] });
+  assert.equal(await offered(), { browser: true, profiles: ["private"] });
   at.disable();
-  assert.equal(await told(), { browser: false, profiles: [] });
+  assert.equal(await offered(), { browser: false, profiles: [] });
 });
 
 test.run();

@@ -14,17 +14,17 @@ type Request = Extract<ToNode, { t: "request" }>;
 
 let browser: BrowserGateway;
 let socket: WebSocket;
-let answer: (request: Request) => void = () => {};
+let respond: (request: Request) => void = () => {};
 const send = (message: FromNode | object): void => socket.send(JSON.stringify(message));
 const chunk = (id: number, text: string): void => socket.send(packChunk(id, 0, Buffer.from(text)));
 
 function connect(name: string): WebSocket {
-  const made = knock(browser.gateway, name);
-  made.on("message", (data) => {
+  const socket = knock(browser.gateway, name);
+  socket.on("message", (data) => {
     const message = JSON.parse(String(data)) as ToNode;
-    if (message.t === "request") answer(message);
+    if (message.t === "request") respond(message);
   });
-  return made;
+  return socket;
 }
 
 const known = (name: string, state: string) =>
@@ -57,7 +57,7 @@ const picture = (id: number, name: string, size: number): object => ({
 });
 
 test("a file's name leads nowhere else", async () => {
-  answer = ({ id }) => {
+  respond = ({ id }) => {
     send(picture(id, "../../../../tmp/evil.png", 4));
     chunk(id, "evil");
     chunk(id, "");
@@ -69,30 +69,30 @@ test("a file's name leads nowhere else", async () => {
 });
 
 test("a path without a file is not handed on", async () => {
-  answer = ({ id }) =>
+  respond = ({ id }) =>
     send({ t: "answer", id, body: { ok: true, path: "/etc/passwd" }, files: [] });
   assert.is((await browser.post("/screenshot")).body.path, null);
 });
 
 test("more or less than was announced, too much, or a file where none belongs", async () => {
-  answer = ({ id }) => {
+  respond = ({ id }) => {
     send(picture(id, "long.png", 2));
     chunk(id, "four");
   };
   assert.is((await browser.post("/screenshot")).body.error.code, "node_unavailable");
-  answer = ({ id }) => send(picture(id, "large.png", 1001));
+  respond = ({ id }) => send(picture(id, "large.png", 1001));
   assert.match((await browser.post("/screenshot")).body.error.message, "maxFileBytes");
-  answer = ({ id }) => send(picture(id, "odd.png", 1));
+  respond = ({ id }) => send(picture(id, "odd.png", 1));
   assert.is((await browser.get("/tabs")).body.error.code, "node_unavailable");
   for (const name of ["long", "large", "odd"])
     assert.not(existsSync(join(tmpdir(), `portico/screenshots/liar-${name}.png`)));
 });
 
 test("errors that are none, and statuses that would mislead", async () => {
-  answer = ({ id }) =>
+  respond = ({ id }) =>
     send({ t: "error", id, error: { code: "fine", message: "all is well", status: 200 } });
   assert.is((await browser.get("/tabs")).status, 503);
-  answer = ({ id }) =>
+  respond = ({ id }) =>
     send({ t: "error", id, error: { code: "unauthorized", message: "who are you", status: 401 } });
   assert.is((await browser.get("/tabs")).status, 502);
 });
@@ -100,7 +100,7 @@ test("errors that are none, and statuses that would mislead", async () => {
 test("answers to nothing are passed over; what is not understood ends the connection, and what waits for it", async () => {
   send({ t: "answer", id: 4_000_000, body: {}, files: [] });
   chunk(4_000_000, "x");
-  answer = ({ id }) => send({ t: "answer", id, body: { tabs: [] }, files: [] });
+  respond = ({ id }) => send({ t: "answer", id, body: { tabs: [] }, files: [] });
   assert.equal((await browser.get("/tabs")).body.tabs, []);
   const lies: ((id: number) => string)[] = [
     () => "{not json",
@@ -125,7 +125,7 @@ test("answers to nothing are passed over; what is not understood ends the connec
     () => "[".repeat(100_000),
   ];
   for (const lie of lies) {
-    answer = ({ id }) => socket.send(lie(id));
+    respond = ({ id }) => socket.send(lie(id));
     const { status, body } = await browser.get("/tabs");
     assert.equal([status, body.error.code], [503, "node_unavailable"], lie(0).slice(0, 100));
     await known("liar", "gone");

@@ -79,7 +79,7 @@ test("the browser uses the node's network, and a lost connection is noticed and 
     await node.says("Connected to");
     assert.is((await browser.gateway.json("GET", "/nodes")).nodes[0].address, `10.213.${third}.2`);
     const here = await fetch(url).then(
-      (answer) => answer.status,
+      (response) => response.status,
       () => "unreachable",
     );
     assert.is(here, "unreachable", "the gateway's machine has no such site");

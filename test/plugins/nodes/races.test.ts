@@ -75,8 +75,8 @@ test("settings that change while the node connects are followed once it has", as
 test("a plugin that has ended before the connection is begun makes none", async () => {
   const gateway = await openGateway();
   try {
-    const made = dial(gateway.url.replace("http", "ws"), {}, AbortSignal.abort(), () => "made");
-    assert.is(await made.catch(() => "refused"), "refused");
+    const dialed = dial(gateway.url.replace("http", "ws"), {}, AbortSignal.abort(), () => "made");
+    assert.is(await dialed.catch(() => "refused"), "refused");
   } finally {
     gateway.close();
   }
@@ -87,16 +87,16 @@ test("a node that has gone before the first worker takes it is not passed on", a
   door.listen(0, "127.0.0.1");
   await once(door, "listening");
   const { port } = door.address() as AddressInfo;
-  const gone = new Socket();
+  const closedSocket = new Socket();
   const ask = async () => {
-    await once(gone.destroy(), "close");
+    await once(closedSocket.destroy(), "close");
     return { port, code: Buffer.from("of the node") };
   };
   const knocked = once(door, "connection");
   await relayToFirstWorker(
     { ask } as unknown as Workers,
     { node: {}, headers: {} } as never,
-    gone,
+    closedSocket,
     Buffer.alloc(0),
   );
   const next = connect(port, "127.0.0.1");
@@ -110,34 +110,34 @@ test("a node that has gone before the first worker takes it is not passed on", a
 test("a ticket may come in parts, and one that has not come whole holds up nobody", async () => {
   let ticket!: (announced: object) => Promise<{ port: number; code: Buffer }>;
   const workers = {
-    on: (_topic: string, asked: typeof ticket) => {
-      ticket = asked;
+    on: (_topic: string, handler: typeof ticket) => {
+      ticket = handler;
     },
   };
   const ends: (() => void)[] = [];
   const ctx = { defer: (end?: () => void) => void (end && ends.push(end)) };
-  const taken = new EventEmitter();
+  const connections = new EventEmitter();
   acceptRelayedNodes(
     ctx as unknown as PluginContext,
     workers as unknown as Workers,
     () => {},
-    async ({ name }, _req, socket) => void taken.emit(name, socket),
+    async ({ name }, _req, socket) => void connections.emit(name, socket),
   );
   try {
     const begin = async (name: string) => {
       const { port, code } = await ticket({ node: { name }, headers: {} });
       const socket = connect({ port, host: "127.0.0.1", noDelay: true });
       await once(socket, "connect");
-      const done = once(taken, name);
+      const done = once(connections, name);
       socket.write(code.subarray(0, 5));
       return { end: () => socket.write(code.subarray(5)), done, close: () => socket.destroy() };
     };
     const [slow, quick] = [await begin("slow"), await begin("quick")];
-    for (const one of [quick, slow]) {
-      one.end();
-      const [socket] = await one.done;
+    for (const sender of [quick, slow]) {
+      sender.end();
+      const [socket] = await sender.done;
       socket.destroy();
-      one.close();
+      sender.close();
     }
   } finally {
     for (const end of ends) end();

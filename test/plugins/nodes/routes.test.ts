@@ -126,14 +126,14 @@ test("pictures come over the connection and are stored on the gateway", async ()
     ["/screenshot", "image/png"],
     ["/pdf", "application/pdf"],
   ] as const) {
-    const answer = await browser.gateway.request(
+    const response = await browser.gateway.request(
       "POST",
       route,
       {},
       { server: "browser", headers: { accept: type } },
     );
-    assert.is(answer.headers.get("content-type"), type);
-    assert.ok((await answer.arrayBuffer()).byteLength > 500);
+    assert.is(response.headers.get("content-type"), type);
+    assert.ok((await response.arrayBuffer()).byteLength > 500);
   }
   for (const file of [path, labelled.path, pdf.path]) rmSync(file);
   assert.not(
@@ -250,9 +250,9 @@ test("overrides", async () => {
 });
 
 test("errors of the node are the route's own", async () => {
-  const gone = await browser.act("click", { ref: 9999 });
-  assert.is(gone.status, 404);
-  assert.is(gone.body.error.code, "ref_not_found");
+  const response = await browser.act("click", { ref: 9999 });
+  assert.is(response.status, 404);
+  assert.is(response.body.error.code, "ref_not_found");
   const blocked = await browser.post("/navigate", { url: "file:///etc/passwd" });
   assert.is(blocked.body.error.code, "navigation_blocked");
   const own = await browser.post("/navigate", { url: browser.gateway.url });

@@ -40,8 +40,8 @@ test("a profile names its node; a gateway with a browser of its own keeps the re
     };
     const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
     const headers = { accept: "application/json, text/event-stream" };
-    const said = await (await gateway.request("POST", "/mcp", call, { headers })).text();
-    assert.match(said, '\\"node\\":\\"handler\\"');
+    const output = await (await gateway.request("POST", "/mcp", call, { headers })).text();
+    assert.match(output, '\\"node\\":\\"handler\\"');
     const lost = await browser.get("/", { profile: "lost" });
     assert.is(lost.status, 503);
     assert.match(lost.body.error.message, "portico node --name nobody");
@@ -56,8 +56,8 @@ test("a profile names its node; a gateway with a browser of its own keeps the re
     ]);
     assert.is(set.code, 0, set.stderr);
     const off = await until("the setting to hold", async () => {
-      const answer = await browser.get("/", { profile: "far" });
-      return answer.status === 503 ? answer : undefined;
+      const response = await browser.get("/", { profile: "far" });
+      return response.status === 503 ? response : undefined;
     });
     assert.match(off.body.error.message, "gateway.nodes.browser.mode");
   } finally {
@@ -110,11 +110,11 @@ test("a node whose proxy is switched off offers nothing, and tells nothing", asy
     const config = { nodeHost: { browserProxy: { enabled: false } } };
     const node = joinAs("handler", browser, { config });
     await node.says("Connected to");
-    const answer = await until("the node to be known", async () => {
-      const one = await browser.get("/");
-      return one.status === 503 ? one : undefined;
+    const status = await until("the node to be known", async () => {
+      const current = await browser.get("/");
+      return current.status === 503 ? current : undefined;
     });
-    assert.match(answer.body.error.message, "nodeHost.browserProxy.enabled");
+    assert.match(status.body.error.message, "nodeHost.browserProxy.enabled");
     assert.equal(
       [(await nodesOf(browser))[0].browser, (await nodesOf(browser))[0].profiles],
       [false, []],
@@ -136,12 +136,12 @@ test("a node whose proxy is switched off offers nothing, and tells nothing", asy
       async () => (await browser.get("/")).body.node === "handler",
     );
     await visit("/shown");
-    const seen = await until("the address", async () => {
+    const tabUrls = await until("the address", async () => {
       const urls: string[] = await browser.gateway.json("GET", "/witness");
       return urls.includes(`${site.url}/shown`) ? urls : undefined;
     });
     assert.equal(
-      seen.filter((url) => url.startsWith(site.url)),
+      tabUrls.filter((url) => url.startsWith(site.url)),
       [`${site.url}/shown`],
     );
   } finally {

@@ -29,7 +29,7 @@ async function firstWords(gateway: string): Promise<{ said: string; ends: boolea
   };
   try {
     return await new Promise((resolve) => {
-      const say = (said: string): void => resolve({ said, ends: false });
+      const say = (text: string): void => resolve({ said: text, ends: false });
       startHost(parts, { say }).catch((error: Error) =>
         resolve({ said: error.message, ends: true }),
       );
@@ -50,8 +50,8 @@ for (const [name, certificate] of Object.entries({ local: localhost, expired }))
     const server = createSecureServer(certificate);
     const port = await listen(server);
     try {
-      const { said, ends } = await firstWords(`https://localhost:${port}`);
-      assert.match(said, /https:\/\/localhost:\d+.*NODE_EXTRA_CA_CERTS/);
+      const { said: text, ends } = await firstWords(`https://localhost:${port}`);
+      assert.match(text, /https:\/\/localhost:\d+.*NODE_EXTRA_CA_CERTS/);
       assert.ok(ends);
     } finally {
       server.close();

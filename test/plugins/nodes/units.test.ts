@@ -159,8 +159,8 @@ test("a request is packed with its files, and without what is this machine's aff
     exactJson.stringify(sent.request.body),
     '{"kind":"fill","fields":[{"ref":1,"value":9007199254740993}]}',
   );
-  const asked = { method: "POST", route: "/trace/stop", query: { path: "../up.zip" } } as const;
-  assert.is((await failureOf(packRequest(asked as never, "n", tmp, 100))).param, "path");
+  const request = { method: "POST", route: "/trace/stop", query: { path: "../up.zip" } } as const;
+  assert.is((await failureOf(packRequest(request as never, "n", tmp, 100))).param, "path");
 });
 
 test.run();

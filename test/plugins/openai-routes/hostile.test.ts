@@ -112,9 +112,9 @@ test("a body that another server could read in another way is refused", () => {
     part('Content-Disposition: form-data; name="f"; filename="a"', "x--b--"),
     `--b--\r\n${named("model")}`,
   ];
-  for (const one of bad) {
+  for (const body of bad) {
     for (const cut of [1, 3, 1000])
-      assert.throws(() => read(`${named("model")}${one}--b--\r\n`, cut), /cannot be read/, one);
+      assert.throws(() => read(`${named("model")}${body}--b--\r\n`, cut), /cannot be read/, body);
   }
   for (const type of [
     "boundary=b; boundary=c",
@@ -175,10 +175,10 @@ test("a response that is cut before it is passed on is an error, and one that it
   const cut: { close: () => void; gone: Promise<void> }[] = [];
   const upstream = createServer((req, res) => {
     if (req.method === "GET") return void res.end('{"data":[]}');
-    const gone = new Promise<void>((resolve) => res.once("close", resolve));
+    const closed = new Promise<void>((resolve) => res.once("close", resolve));
     res.writeHead(200, { "content-type": "application/json" });
     res.write('{"created":1,"data":[');
-    cut.push({ close: () => res.destroy(), gone });
+    cut.push({ close: () => res.destroy(), gone: closed });
   });
   await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
   const baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`;
@@ -193,10 +193,10 @@ test("a response that is cut before it is passed on is an error, and one that it
         { model: "cut/i", prompt: "x" },
         signal && { signal },
       );
-    const asked = ask();
+    const pending = ask();
     await until("the upstream to answer", () => cut.length === 1);
     cut[0]!.close();
-    const response = await asked;
+    const response = await pending;
     assert.is(response.status, 502, await response.clone().text());
     assert.is(((await response.json()) as any).error.code, "upstream_error");
     assert.is(response.headers.get("x-portico-channel"), "cut");
@@ -208,7 +208,7 @@ test("a response that is cut before it is passed on is an error, and one that it
     await cut[1]!.gone;
     await until("the place to be free", async () => {
       const { channels } = await other.json("GET", "/channels");
-      return channels.every((one: { inFlight: number }) => one.inFlight === 0);
+      return channels.every((channel: { inFlight: number }) => channel.inFlight === 0);
     });
   } finally {
     await other.stop();
@@ -263,7 +263,7 @@ test("an upload that is refused, too large or left behind keeps no file and no p
   leaving.destroy();
   await until("the file to be gone", () => unseenFiles() === 0);
   const { channels } = await gateway.json("GET", "/channels");
-  assert.is(channels.find((one: { name: string }) => one.name === "main").inFlight, 0);
+  assert.is(channels.find((channel: { name: string }) => channel.name === "main").inFlight, 0);
 });
 
 test.run();

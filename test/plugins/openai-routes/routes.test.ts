@@ -19,14 +19,15 @@ interface Seen {
 let server: Server;
 let gateway: InProcessGateway;
 let client: OpenAI;
-let seen: Seen[] = [];
-let respond: (one: Seen, res: ServerResponse) => void;
+let requests: Seen[] = [];
+let respond: (request: Seen, res: ServerResponse) => void;
 
 function json(res: ServerResponse, body: unknown, status = 200): void {
   res.writeHead(status, { "content-type": "application/json" });
   res.end(JSON.stringify(body));
 }
-const bodyOf = (one: Seen | undefined) => JSON.parse(String(one?.body)) as Record<string, unknown>;
+const bodyOf = (request: Seen | undefined) =>
+  JSON.parse(String(request?.body)) as Record<string, unknown>;
 
 const params = {
   default: { temperature: 0.5, reasoning_effort: "low" },
@@ -39,10 +40,10 @@ test.before(async () => {
     const parts: Buffer[] = [];
     req.on("data", (part: Buffer) => parts.push(part));
     req.on("end", () => {
-      const one = { path: req.url ?? "", headers: req.headers, body: Buffer.concat(parts) };
+      const request = { path: req.url ?? "", headers: req.headers, body: Buffer.concat(parts) };
       if (req.method === "GET") return json(res, { data: [] });
-      seen.push(one);
-      respond(one, res);
+      requests.push(request);
+      respond(request, res);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -90,8 +91,8 @@ test.after(async () => {
   server?.close();
 });
 test.before.each(() => {
-  seen = [];
-  respond = (one, res) => json(res, { path: one.path });
+  requests = [];
+  respond = (request, res) => json(res, { path: request.path });
 });
 
 async function refusal(work: PromiseLike<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> {
@@ -119,9 +120,9 @@ test("completions, whole and streamed, as they are but for the model's name", as
   const { data, response } = await client.completions.create(request).withResponse();
   assert.is(data.choices[0]?.text, "Hi");
   assert.is((data as unknown as { odd: number }).odd, 1);
-  assert.equal(bodyOf(seen[0]), { ...request, model: "gpt-x" });
+  assert.equal(bodyOf(requests[0]), { ...request, model: "gpt-x" });
   assert.equal(
-    [seen[0]!.path, seen[0]!.headers.authorization],
+    [requests[0]!.path, requests[0]!.headers.authorization],
     ["/v1/completions", "Bearer sk-main-secret-0123456789"],
   );
   assert.is(response.headers.get("x-portico-channel"), "main");
@@ -139,27 +140,27 @@ test("completions, whole and streamed, as they are but for the model's name", as
 });
 
 test("an alias's params hold for text completions too, those of chat alone do not", async () => {
-  const asked = async (request: object) => {
+  const sentFor = async (request: object) => {
     await client.completions.create({ model: "shaped", prompt: "x", ...request });
-    const { model, prompt, ...rest } = bodyOf(seen.at(-1));
+    const { model, prompt, ...rest } = bodyOf(requests.at(-1));
     assert.equal([model, prompt], ["gpt-x", "x"]);
     return rest;
   };
-  assert.equal(await asked({ max_tokens: 100, n: 5, seed: 7, best_of: 3 }), {
+  assert.equal(await sentFor({ max_tokens: 100, n: 5, seed: 7, best_of: 3 }), {
     ...{ max_tokens: 10, n: 2, seed: 1, best_of: 3, temperature: 0.5 },
   });
-  assert.equal(await asked({ max_tokens: 3, temperature: 1 }), {
+  assert.equal(await sentFor({ max_tokens: 3, temperature: 1 }), {
     max_tokens: 3,
     temperature: 1,
     seed: 1,
   });
-  assert.equal(await asked({}), { max_tokens: 10, temperature: 0.5, seed: 1 });
-  respond = (one, res) =>
-    one.path === "/v1/completions"
+  assert.equal(await sentFor({}), { max_tokens: 10, temperature: 0.5, seed: 1 });
+  respond = (request, res) =>
+    request.path === "/v1/completions"
       ? json(res, { error: { message: "no" } }, 500)
       : json(res, { choices: [] });
   await client.completions.create({ model: "shaped", prompt: "x", max_tokens: 100 });
-  const fim = bodyOf(seen.at(-1));
+  const fim = bodyOf(requests.at(-1));
   assert.equal([fim["max_tokens"], fim["random_seed"], fim["model"]], [10, 1, "codestral"]);
 });
 
@@ -176,11 +177,11 @@ test("images, moderations and rerank", async () => {
   const body = { model: "main/rerank-v3", query: "q", documents: ["a", "b"], top_n: 1 };
   const ranked = await gateway.json("POST", "/v1/rerank", body);
   assert.is(ranked.results[0].index, 1);
-  assert.equal(bodyOf(seen[2]), { ...body, model: "rerank-v3" });
+  assert.equal(bodyOf(requests[2]), { ...body, model: "rerank-v3" });
   // the path of Cohere's second interface
   assert.is((await gateway.json("POST", "/v2/rerank", body)).results[0].index, 1);
   assert.equal(
-    seen.map((one) => one.path),
+    requests.map((request) => request.path),
     ["/v1/images/generations", "/v1/moderations", "/v1/rerank", "/v1/rerank"],
   );
 });
@@ -205,29 +206,29 @@ test("transcriptions, translations and edits: the file arrives as it was, the mo
     const sound = randomBytes(size);
     const file = await toFile(sound, "speech.mp3", { type: "audio/mpeg" });
     respond = (_, res) => json(res, { text: "said" });
-    seen = [];
-    const said = await client.audio.transcriptions.create({
+    requests = [];
+    const transcription = await client.audio.transcriptions.create({
       file,
       model: "hear",
       language: "en",
       prompt: "names",
     });
-    assert.is(said.text, "said");
+    assert.is(transcription.text, "said");
     await client.audio.translations.create({ file, model: "main/whisper-1" });
     await client.images.edit({ image: file, model: "main/gpt-image-1", prompt: "é 😀" });
     assert.equal(
-      seen.map((one) => one.path),
+      requests.map((request) => request.path),
       ["/v1/audio/transcriptions", "/v1/audio/translations", "/v1/images/edits"],
     );
-    for (const one of seen) {
-      assert.is(Number(one.headers["content-length"]), one.body.length);
-      const form = await new Response(one.body, {
-        headers: { "content-type": String(one.headers["content-type"]) },
+    for (const request of requests) {
+      assert.is(Number(request.headers["content-length"]), request.body.length);
+      const form = await new Response(request.body, {
+        headers: { "content-type": String(request.headers["content-type"]) },
       }).formData();
       assert.match(String(form.get("model")), /^(whisper-1|gpt-image-1)$/);
       const sent = (form.get("file") ?? form.get("image")) as File;
       assert.ok(Buffer.from(await sent.arrayBuffer()).equals(sound));
-      if (one.path.endsWith("edits")) assert.is(form.get("prompt"), "é 😀");
+      if (request.path.endsWith("edits")) assert.is(form.get("prompt"), "é 😀");
     }
   }
 });
@@ -255,12 +256,12 @@ test("a compressed upload arrives as what it holds; one that is broken is refuse
     ["deflate", deflateSync],
     ["br", brotliCompressSync],
   ] as const) {
-    seen = [];
+    requests = [];
     const good = await send(encoding, compress(bytes));
     assert.is(good.status, 200, await good.text());
-    assert.is(seen[0]!.headers["content-encoding"], undefined);
-    const sent = await new Response(seen[0]!.body, {
-      headers: { "content-type": String(seen[0]!.headers["content-type"]) },
+    assert.is(requests[0]!.headers["content-encoding"], undefined);
+    const sent = await new Response(requests[0]!.body, {
+      headers: { "content-type": String(requests[0]!.headers["content-type"]) },
     }).formData();
     assert.is((sent.get("file") as File).size, 700_000);
     assert.is((await send(encoding, bytes)).status, 400, `broken ${encoding}`);
@@ -277,11 +278,12 @@ test("errors are the upstream's; what fails is tried again with the whole file",
   );
   assert.equal([bad.status, bad.code, bad.param], [400, "bad", "voice"]);
   const sound = randomBytes(400_000);
-  seen = [];
-  respond = (_, res) => (seen.length === 1 ? json(res, {}, 500) : json(res, { text: "second" }));
+  requests = [];
+  respond = (_, res) =>
+    requests.length === 1 ? json(res, {}, 500) : json(res, { text: "second" });
   const file = await toFile(sound, "a.wav");
   assert.is((await client.audio.transcriptions.create({ file, model: "hear" })).text, "second");
-  assert.ok(seen[0]!.body.equals(seen[1]!.body));
+  assert.ok(requests[0]!.body.equals(requests[1]!.body));
   respond = (_, res) => json(res, { error: { message: "in disguise" } });
   assert.is(
     (await refusal(client.moderations.create({ model: "main/m", input: "x" }))).status,
@@ -308,10 +310,10 @@ test("a stream whose first event is an error is tried again, or becomes an HTTP 
     ["audio/speech", { input: "x", voice: "v", stream_format: "sse" }],
     ["images/generations", { prompt: "x" }],
   ] as const) {
-    seen = [];
-    respond = (_, res) => begin(res).end(seen.length === 1 ? failing : good);
+    requests = [];
+    respond = (_, res) => begin(res).end(requests.length === 1 ? failing : good);
     assert.is(await (await ask(route, more)).text(), good);
-    assert.is(seen.length, 2);
+    assert.is(requests.length, 2);
     // It does not end behind its error, and stands there in pieces.
     respond = (_, res) => {
       begin(res);
@@ -391,8 +393,8 @@ test("Mistral's fill-in-the-middle and moderations are translated", async () => 
     seed: 1,
   });
   assert.equal([filled.object, filled.choices[0]?.text], ["text_completion", "x + 1"]);
-  assert.is(seen[0]!.path, "/v1/fim/completions");
-  assert.equal(bodyOf(seen[0]), {
+  assert.is(requests[0]!.path, "/v1/fim/completions");
+  assert.equal(bodyOf(requests[0]), {
     model: "codestral",
     prompt: "return ",
     suffix: ";",
@@ -403,10 +405,10 @@ test("Mistral's fill-in-the-middle and moderations are translated", async () => 
     json(res, { results: [{ categories: { hate: false, health: true } }, { categories: {} }] });
   const { results } = await client.moderations.create({ model: "code", input: ["a", "b"] });
   assert.equal(
-    results.map((one) => one.flagged),
+    results.map((moderation) => moderation.flagged),
     [true, false],
   );
-  seen = [];
+  requests = [];
   for (const [more, param] of [
     [{ prompt: "a", n: 2 }, "n"],
     [{ prompt: "a", n: 2, stream: true }, "n"],
@@ -419,7 +421,7 @@ test("Mistral's fill-in-the-middle and moderations are translated", async () => 
     const { error } = (await refused.json()) as { error: { param: string } };
     assert.equal([refused.status, error.param], [400, param], JSON.stringify(more));
   }
-  assert.is(seen.length, 0);
+  assert.is(requests.length, 0);
   respond = (_, res) => json(res, { choices: [{ message: { content: "b" } }] });
   await gateway.request("POST", "/v1/completions", {
     model: "code",
@@ -427,7 +429,7 @@ test("Mistral's fill-in-the-middle and moderations are translated", async () => 
     n: 1,
     echo: false,
   });
-  assert.equal(bodyOf(seen[0]), { model: "codestral", prompt: "a" });
+  assert.equal(bodyOf(requests[0]), { model: "codestral", prompt: "a" });
 });
 
 test("Mistral's fill-in-the-middle flows as a stream of OpenAI's completions", async () => {
@@ -449,9 +451,12 @@ test("Mistral's fill-in-the-middle flows as a stream of OpenAI's completions", a
     usage,
   });
   events(choice(""), choice("x +"), choice(" "), last, "data: [DONE]\n\n");
-  for (const asked of [undefined, { include_usage: true }]) {
+  for (const streamOptions of [undefined, { include_usage: true }]) {
     const parts = [];
-    for await (const part of await client.completions.create({ ...request, stream_options: asked }))
+    for await (const part of await client.completions.create({
+      ...request,
+      stream_options: streamOptions,
+    }))
       parts.push(part);
     assert.is(parts.map((part) => part.choices[0]?.text ?? "").join(""), "x + 1");
     assert.equal([...new Set(parts.map((part) => `${part.object} ${part.id}`))].length, 1);
@@ -460,9 +465,9 @@ test("Mistral's fill-in-the-middle flows as a stream of OpenAI's completions", a
       parts.flatMap((part) => part.choices[0]?.finish_reason ?? []),
       ["length"],
     );
-    assert.equal(parts.at(-1)!.usage ?? undefined, asked && usage);
+    assert.equal(parts.at(-1)!.usage ?? undefined, streamOptions && usage);
   }
-  assert.equal(bodyOf(seen[0]), {
+  assert.equal(bodyOf(requests[0]), {
     model: "codestral",
     prompt: "return ",
     suffix: ";",
@@ -479,8 +484,8 @@ test("Mistral's fill-in-the-middle flows as a stream of OpenAI's completions", a
     assert.is(response.status, 502);
     return response.text();
   };
-  for (const said of ["data: nonsense\n\n", "data: [DONE]\n\n", choice("", "error")]) {
-    events(said);
+  for (const body of ["data: nonsense\n\n", "data: [DONE]\n\n", choice("", "error")]) {
+    events(body);
     await failed();
   }
   respond = (_, res) => json(res, { object: "error", message: "too hot" });
@@ -554,7 +559,7 @@ test("a body is cut anywhere, as any client may write it", async () => {
       },
     } as RequestInit);
     assert.is(response.status, 200, `${size}: ${await response.text()}`);
-    assert.is(String(seen.at(-1)!.body), String(body).replace("main/whisper-1", "whisper-1"));
+    assert.is(String(requests.at(-1)!.body), String(body).replace("main/whisper-1", "whisper-1"));
   }
 });
 
@@ -564,10 +569,10 @@ test("hooks see, change and refuse requests and responses here too", async () =>
   );
   assert.equal([blocked.status, blocked.code], [403, "blocked_by_hook"]);
   await client.images.generate({ model: "main/i", prompt: "a secret cat" });
-  assert.is(bodyOf(seen.at(-1)).prompt, "a ****** cat");
+  assert.is(bodyOf(requests.at(-1)).prompt, "a ****** cat");
   const image = await toFile(randomBytes(9), "a.png");
   await client.images.edit({ image, model: "main/i", prompt: "a secret cat" });
-  assert.match(String(seen.at(-1)!.body), "a ****** cat");
+  assert.match(String(requests.at(-1)!.body), "a ****** cat");
   const reply = await client.completions.create({ model: "main/m", prompt: "answer me" });
   assert.is(reply.choices[0]?.text, "by a hook");
   const unsaid = await refusal(
@@ -581,7 +586,7 @@ test("a list of models is gone through, as far as the key may use them", async (
     client.completions.create({ prompt: "x", ...body } as never).withResponse();
   const { response } = await ask({ models: ["claude-x", "main/gpt-x"] });
   assert.is(response.headers.get("x-portico-model"), "gpt-x");
-  assert.equal(bodyOf(seen.at(-1)), { prompt: "x", model: "gpt-x" });
+  assert.equal(bodyOf(requests.at(-1)), { prompt: "x", model: "gpt-x" });
 });
 
 test("a secret that the upstream echoes is hidden, in JSON, in text and in events", async () => {

@@ -69,7 +69,7 @@ const piece = (text: string, finish_reason: string | null = null, index = 0) =>
 const saidIn = (text: string, member: string) =>
   Array.from(
     text.matchAll(new RegExp(`"${member}":"((?:[^"\\\\]|\\\\.)*)"`, "g")),
-    ([, one]) => one,
+    ([, data]) => data,
   ).join("");
 
 test("completions, whole: each text is changed, and refused", async () => {
@@ -82,7 +82,10 @@ test("completions, whole: each text is changed, and refused", async () => {
   respond = (res) =>
     json(res, { choices, odd: 1, usage: { prompt_tokens: 1, completion_tokens: 1 } });
   const body = (await (await complete(false)).json()) as any;
-  assert.equal([body.choices.map((one: any) => one.text), body.odd], [["a [gone]", "none"], 1]);
+  assert.equal(
+    [body.choices.map((choice: any) => choice.text), body.odd],
+    [["a [gone]", "none"], 1],
+  );
   respond = (res) => json(res, { choices: [{ text: "NEVER", index: 0 }] });
   const refused = await complete(false);
   assert.is(refused.status, 403);
@@ -94,23 +97,24 @@ test("completions in chat's form, whole and streamed, are seen as well", async (
   respond = (res) =>
     json(res, { choices: [{ index: 0, message: { role: "assistant", content: "a SECRET" } }] });
   assert.match(await (await complete(false)).text(), '"content":"a [gone]"');
-  for (const how of ["sending", "streaming"]) {
-    await mode(how);
-    const said = (content: string) =>
+  for (const hookMode of ["sending", "streaming"]) {
+    await mode(hookMode);
+    const contentEvent = (content: string) =>
       event({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
     const end = event({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
-    respond = (res) => stream(res, said("a SEC"), said("RET, SE"), end, "data: [DONE]\n\n");
+    respond = (res) =>
+      stream(res, contentEvent("a SEC"), contentEvent("RET, SE"), end, "data: [DONE]\n\n");
     const text = await (await complete(true)).text();
-    assert.is(saidIn(text, "content"), "a [gone], SE", how);
+    assert.is(saidIn(text, "content"), "a [gone], SE", hookMode);
     assert.ok(text.endsWith("data: [DONE]\n\n"), text);
   }
 });
 
 for (const size of [1, 2, 4, 7, 40]) {
   const pieces = "a SECRET, SE and SECRETSECRET SEC".match(new RegExp(`.{1,${size}}`, "g"))!;
-  for (const how of ["sending", "streaming", "sending streaming"]) {
-    test(`a stream of a completion in pieces of ${size}: message:${how.replace(" ", ", message:")}`, async () => {
-      await mode(how);
+  for (const hookMode of ["sending", "streaming", "sending streaming"]) {
+    test(`a stream of a completion in pieces of ${size}: message:${hookMode.replace(" ", ", message:")}`, async () => {
+      await mode(hookMode);
       const usage = event({
         id: "c",
         choices: [],
@@ -133,8 +137,8 @@ for (const size of [1, 2, 4, 7, 40]) {
       assert.match(text, '"completion_tokens":9');
       assert.match(text, '"index":1');
     });
-    test(`a stream of a transcription in pieces of ${size}: message:${how.replace(" ", ", message:")}`, async () => {
-      await mode(how);
+    test(`a stream of a transcription in pieces of ${size}: message:${hookMode.replace(" ", ", message:")}`, async () => {
+      await mode(hookMode);
       const deltas = pieces.map((delta) => event({ type: "transcript.text.delta", delta }));
       const done = event({
         type: "transcript.text.done",
@@ -206,7 +210,7 @@ test("members that repeat a changed text are removed: its tokens and segments", 
     });
   const body = (await (await complete(false)).json()) as any;
   assert.equal(
-    body.choices.map((one: any) => one.logprobs),
+    body.choices.map((choice: any) => choice.logprobs),
     [null, null],
   );
   const segments = pieces.map((text, id) => ({ id, text }));
@@ -226,14 +230,14 @@ test("members that repeat a changed text are removed: its tokens and segments", 
       choices: [{ index: 0, text, finish_reason: null, logprobs: { tokens: [pieces[i]] } }],
     }),
   );
-  for (const how of ["sending", "streaming"]) {
-    await mode(how);
+  for (const hookMode of ["sending", "streaming"]) {
+    await mode(hookMode);
     respond = (res) => stream(res, ...events);
-    const heard = await (await transcribe({ stream: "true" })).text();
-    assert.not.ok(/SEC|RET is|"token":"a/.test(heard), heard);
+    const transcript = await (await transcribe({ stream: "true" })).text();
+    assert.not.ok(/SEC|RET is|"token":"a/.test(transcript), transcript);
     respond = (res) => stream(res, ...choices, piece("", "stop"), "data: [DONE]\n\n");
-    const said = await (await complete(true)).text();
-    assert.not.ok(/SEC|RET is/.test(said), said);
+    const completion = await (await complete(true)).text();
+    assert.not.ok(/SEC|RET is/.test(completion), completion);
   }
   respond = (res) =>
     stream(res, event({ choices: [{ index: 0, text: "fine", logprobs: { tokens: ["fine"] } }] }));
@@ -260,15 +264,15 @@ test("words and tokens without a text are removed where a hook judges texts, and
     ],
     [{ segments: [{ text: "a SECRET", words }] }, { segments: [{ text: "a [gone]" }] }],
   ];
-  for (const [given, expected] of bodies) {
-    respond = (res) => json(res, given);
+  for (const [original, expected] of bodies) {
+    respond = (res) => json(res, original);
     assert.equal(await (await transcribe()).json(), expected);
   }
   respond = (res) =>
     json(res, { choices: [{ index: 0, text: "", logprobs: { tokens: ["SECRET"] } }] });
   assert.equal(await (await complete(false)).json(), { choices: [{ index: 0, text: "" }] });
-  for (const how of ["sending", "streaming"]) {
-    await mode(how);
+  for (const hookMode of ["sending", "streaming"]) {
+    await mode(hookMode);
     respond = (res) => stream(res, event({ type: "transcript.text.delta", delta: "", logprobs }));
     assert.not.match(await (await transcribe({ stream: "true" })).text(), /SECRET/);
     respond = (res) =>
@@ -287,8 +291,8 @@ test("what handlers leave as it was goes out byte for byte; so does a sound", as
     piece("x") +
     'data: {"choices":[{"index":0,"text":"","finish_reason":"stop"}] }\n\n' +
     "data: [DONE]\n\n";
-  for (const how of ["", "sending"]) {
-    await mode(how);
+  for (const hookMode of ["", "sending"]) {
+    await mode(hookMode);
     respond = (res) => {
       res.writeHead(200, { "content-type": "application/json" });
       res.end(bytes);

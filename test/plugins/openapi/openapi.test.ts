@@ -67,10 +67,10 @@ test("what the browser's routes take is described by the declarations that reque
     const fields = (path: string, method: string, place: string) =>
       Object.fromEntries(
         paths[path][method].parameters
-          .filter((one: any) => one.in === place)
-          .map((one: any) => [one.name, one]),
+          .filter((parameter: any) => parameter.in === place)
+          .map((parameter: any) => [parameter.name, parameter]),
       );
-    const asked = fields("/snapshot", "get", "query");
+    const fieldsOfSnapshot = fields("/snapshot", "get", "query");
     for (const name of [
       "format",
       "mode",
@@ -82,10 +82,10 @@ test("what the browser's routes take is described by the declarations that reque
       "labels",
       "limit",
     ])
-      assert.is(asked[name]?.required, false, name);
-    assert.equal(asked.depth.schema.type, "integer");
+      assert.is(fieldsOfSnapshot[name]?.required, false, name);
+    assert.equal(fieldsOfSnapshot.depth.schema.type, "integer");
     assert.equal(
-      asked.format.schema.anyOf.map(({ const: one }: any) => one),
+      fieldsOfSnapshot.format.schema.anyOf.map(({ const: constant }: any) => constant),
       ["ai", "aria"],
     );
     assert.ok(fields("/console", "get", "query").level);

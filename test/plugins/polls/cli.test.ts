@@ -44,8 +44,8 @@ test("portico polls on a local feed", async () => {
     );
     posts.push("second");
     const session = await until("the turn", async () => {
-      const found = await gateway.request("GET", "/sessions/blog");
-      return found.ok ? await found.text() : undefined;
+      const response = await gateway.request("GET", "/sessions/blog");
+      return response.ok ? await response.text() : undefined;
     });
     assert.match(session, "Read second");
     const dry = await cli("polls", "test", "--url", url, "--text", "{item.title}!");

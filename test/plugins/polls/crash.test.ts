@@ -35,25 +35,25 @@ test("no item lost, none twice, over 20 kills", async () => {
   try {
     for (let kill = 0; kill < KILLS; kill++) {
       child = spawned();
-      const gone = once(child, "exit");
+      const exit = once(child, "exit");
       await once(child, "message");
       // Somewhere in the middle of its checks, which follow each other without a pause.
       const target = size + 4 + (kill % 5) * 2;
       await until("some checks", () => size >= target);
       await new Promise((resolve) => setTimeout(resolve, kill % 7));
       child.kill("SIGKILL");
-      await gone;
+      await exit;
       child = undefined;
     }
     // One last look in peace: whatever was cut off is found now.
-    const seen = await lastLook(file, dir);
-    assert.is(new Set(seen).size, seen.length, "none twice");
+    const numbers = await lastLook(file, dir);
+    assert.is(new Set(numbers).size, numbers.length, "none twice");
     assert.equal(
-      [...seen].sort((a, b) => a - b),
+      [...numbers].sort((a, b) => a - b),
       Array.from({ length: size - KNOWN }, (_, i) => KNOWN + i),
       "none lost",
     );
-    assert.ok(seen.length > KILLS * 2);
+    assert.ok(numbers.length > KILLS * 2);
   } finally {
     child?.kill("SIGKILL");
     source.closeAllConnections();

@@ -12,12 +12,12 @@ const test = suite("hooks of polls");
 let t: TemporaryStore;
 let polls: Awaited<ReturnType<typeof makePolls>>;
 let hooks: ReturnType<typeof startHooks> | undefined;
-let heard: Record<string, unknown>[];
+let events: Record<string, unknown>[];
 
 test.before.each(async () => {
   t = temporaryStore();
   polls = await makePolls(t.store, t.dir);
-  heard = [];
+  events = [];
   mkdirSync(join(t.dir, "inbox"));
   for (const name of ["a", "b", "c"]) writeFileSync(join(t.dir, "inbox", name), name);
   const payload = { kind: "hook" as const, event: "file:new", context: { own: "words" } };
@@ -36,7 +36,7 @@ test.after.each(async () => {
 
 const listen = (fail: (name: string) => boolean = () => false) =>
   polls.bus.on("file:new" as never, ({ context }: { context: Record<string, unknown> }) => {
-    heard.push(context);
+    events.push(context);
     if (fail(nameOf(context))) throw new Error("the printer burns");
   });
 const nameOf = (context: Record<string, unknown>) => (context["item"] as { name: string }).name;
@@ -50,14 +50,14 @@ const ended = (state: "done" | "dead", count: number) =>
 test("what a check fires is heard though the process ended right after its commit", async () => {
   listen();
   assert.is((await check())?.count, 3);
-  assert.equal(heard, [], "nothing runs inside the check");
+  assert.equal(events, [], "nothing runs inside the check");
   hooks = startHooks(polls.ctx);
   await ended("done", 3);
-  assert.equal(heard.map(nameOf), ["a", "b", "c"]);
-  assert.is(new Set(heard.map((context) => context["deliveryId"])).size, 3);
-  assert.ok(heard.every((context) => context["name"] === "inbox" && context["own"] === "words"));
+  assert.equal(events.map(nameOf), ["a", "b", "c"]);
+  assert.is(new Set(events.map((context) => context["deliveryId"])).size, 3);
+  assert.ok(events.every((context) => context["name"] === "inbox" && context["own"] === "words"));
   assert.is((await check())?.status, "unchanged");
-  assert.is(heard.length, 3);
+  assert.is(events.length, 3);
 });
 
 test("handlers that were cut off hear it again, with the same id", async () => {
@@ -68,8 +68,8 @@ test("handlers that were cut off hear it again, with the same id", async () => {
   t.clock.now += 30_000;
   hooks = startHooks(polls.ctx);
   await ended("done", 3);
-  assert.is(`hook_${heard[0]!["deliveryId"]}`, cut!.item.id);
-  assert.equal(heard.map(nameOf), ["a", "b", "c"]);
+  assert.is(`hook_${events[0]!["deliveryId"]}`, cut!.item.id);
+  assert.equal(events.map(nameOf), ["a", "b", "c"]);
 });
 
 test("one that ends the process each time is given up, and the others go on", async () => {
@@ -81,7 +81,7 @@ test("one that ends the process each time is given up, and the others go on", as
   }
   hooks = startHooks(polls.ctx);
   await Promise.all([ended("dead", 1), ended("done", 2)]);
-  assert.equal(heard.map(nameOf), ["b", "c"]);
+  assert.equal(events.map(nameOf), ["b", "c"]);
   assert.match(JSON.stringify(await t.store.runs.get(result!.runId)), /stopped 3 times/);
 });
 
@@ -90,7 +90,7 @@ test("a handler that fails stands in the check's history", async () => {
   hooks = startHooks(polls.ctx);
   const result = await check();
   await Promise.all([ended("dead", 1), ended("done", 2)]);
-  assert.equal(heard.map(nameOf), ["a", "b", "c"]);
+  assert.equal(events.map(nameOf), ["a", "b", "c"]);
   const run = await t.store.runs.get(result!.runId);
   assert.is(run?.status, "changed");
   assert.match((run!.data as { error: string }).error, /file:new: .*the printer burns/);

@@ -12,11 +12,11 @@ import { readPath, valueAt } from "../../../plugins/polls/value-path.ts";
 
 /** Feeds lists to the comparison one after another; answers what was new in each, the first left out. */
 async function walk(...lists: Item[][]): Promise<unknown[][]> {
-  let seen: string[] = [];
+  let seenKeys: string[] = [];
   const fresh: unknown[][] = [];
   for (const list of lists) {
-    const result = await findNewItems(list, seen);
-    seen = result.seenKeys;
+    const result = await findNewItems(list, seenKeys);
+    seenKeys = result.seenKeys;
     fresh.push(result.newItems.map(({ value }) => value));
   }
   return fresh.slice(1);
@@ -88,14 +88,14 @@ test("the same item listed twice fires once", async () => {
 
 test("what is still listed is never forgotten, however long the list", async () => {
   const many = Array.from({ length: 5_000 }, (_, i) => item(`i${i}`));
-  let { seenKeys: seen } = await findNewItems(many, []);
+  let { seenKeys } = await findNewItems(many, []);
   for (let round = 0; round < 5; round++) {
     const more = Array.from({ length: 1_000 }, (_, i) => item(`r${round} ${i}`));
-    const result = await findNewItems([...many, ...more], seen);
+    const result = await findNewItems([...many, ...more], seenKeys);
     assert.is(result.newItems.length, 1_000);
-    seen = result.seenKeys;
+    seenKeys = result.seenKeys;
   }
-  assert.ok(seen.length < 40_000);
+  assert.ok(seenKeys.length < 40_000);
 });
 
 test("templates: paths, json, what is missing, and braces that are not ours", () => {
@@ -163,13 +163,13 @@ test("json: a list, a list within, one object; what does not fit fails", async (
   assert.equal(await parseJsonItems('{"tag":"v1"}', undefined, "tag"), [
     { value: { tag: "v1" }, id: "v1" },
   ]);
-  for (const [text, path, told] of [
+  for (const [text, path, message] of [
     ["<html>", undefined, "not JSON"],
     ['{"a":1}', "b", "nothing at"],
     ['{"a":{}}', "a", "not a list"],
     ["", undefined, "not JSON"],
   ] as const) {
-    assert.match(await refusal(parseJsonItems(text, path, undefined)), told);
+    assert.match(await refusal(parseJsonItems(text, path, undefined)), message);
   }
 });
 
@@ -177,10 +177,10 @@ test("ids and contents beyond 2^53 differ, and templates show their digits", asy
   const [a, b] = ["7615917337495251231", "7615917337495251232"];
   const list = (id: string, key?: string) => parseJsonItems(`[{"id":${id}}]`, undefined, key);
   for (const key of ["id", undefined]) {
-    const { seenKeys: seen } = await findNewItems(await list(a, key), []);
-    const { newItems: fresh } = await findNewItems(await list(b, key), seen);
+    const { seenKeys } = await findNewItems(await list(a, key), []);
+    const { newItems: fresh } = await findNewItems(await list(b, key), seenKeys);
     assert.is(fresh.length, 1, key);
-    assert.is((await findNewItems(await list(a, key), seen)).newItems.length, 0);
+    assert.is((await findNewItems(await list(a, key), seenKeys)).newItems.length, 0);
     const values = { item: fresh[0]!.value };
     assert.is(render("{item.id} {json item} {item}", values), `${b} {"id":${b}} {"id":${b}}`);
   }
@@ -207,16 +207,16 @@ test("differences are the fewest, and leave the same of both texts", () => {
   const texts: string[][] = [["a"], ["b"]];
   for (let i = 0; texts.length < 30; i++)
     for (const line of ["a", "b"]) texts.push([...texts[i]!, line]);
-  const common = ([one, ...ones]: string[], [other, ...others]: string[]): number => {
-    if (one === undefined || other === undefined) return 0;
-    return one === other
+  const common = ([first, ...ones]: string[], [other, ...others]: string[]): number => {
+    if (first === undefined || other === undefined) return 0;
+    return first === other
       ? 1 + common(ones, others)
-      : Math.max(common(ones, [other, ...others]), common([one, ...ones], others));
+      : Math.max(common(ones, [other, ...others]), common([first, ...ones], others));
   };
   /** What may be left where these lines have gone, in this order. */
-  const left = (lines: string[], [gone, ...more]: string[]): string[] => {
-    if (gone === undefined) return [lines.join("")];
-    const ways = [...lines.keys()].filter((i) => lines[i] === gone);
+  const left = (lines: string[], [removed, ...more]: string[]): string[] => {
+    if (removed === undefined) return [lines.join("")];
+    const ways = [...lines.keys()].filter((i) => lines[i] === removed);
     return ways.flatMap((i) =>
       left(lines.slice(i + 1), more).map((rest) => lines.slice(0, i).join("") + rest),
     );
@@ -226,11 +226,11 @@ test("differences are the fewest, and leave the same of both texts", () => {
       const edits = diffLines(was.join("\n"), is.join("\n")).split("\n").filter(Boolean);
       const what = `${was} to ${is}: ${edits}`;
       assert.is(edits.length, was.length + is.length - 2 * common(was, is), what);
-      const of = (sign: string) =>
+      const linesOf = (sign: string) =>
         edits.filter((edit) => edit.startsWith(sign)).map((edit) => edit.slice(2));
-      const rests = left(is, of("+"));
+      const rests = left(is, linesOf("+"));
       assert.ok(
-        left(was, of("-")).some((rest) => rests.includes(rest)),
+        left(was, linesOf("-")).some((rest) => rests.includes(rest)),
         what,
       );
     }

@@ -19,9 +19,9 @@ function decoder(sent: WireRequest, target: Target) {
   const reading = parts(sent, target);
   const writing = new MessagesEncoder("x", "req_1");
   let ended = false;
-  const seen = new PartCollector({ id: "", created: 0, model: "" });
+  const collector = new PartCollector({ id: "", created: 0, model: "" });
   const write = (read: StreamPart[]) => {
-    seen.add(read);
+    collector.add(read);
     const out = writing.write(read);
     if (!reading.done || ended) return out;
     ended = true;
@@ -31,13 +31,13 @@ function decoder(sent: WireRequest, target: Target) {
     push: (bytes: Buffer) => write(reading.push(bytes)),
     end: () => (reading.done ? "" : write(reading.end())),
     get text() {
-      return seen.text;
+      return collector.text;
     },
     get usage() {
-      return seen.completion().usage;
+      return collector.completion().usage;
     },
     get finishReason() {
-      return seen.completion().choices[0]?.finish_reason;
+      return collector.completion().choices[0]?.finish_reason;
     },
     get failure() {
       return reading.failure;
@@ -82,19 +82,19 @@ test("an error event is the upstream's failure, whatever it says of the request"
 test("so is an error that does not name itself: no proxy's error goes out as an event of Anthropic's", () => {
   const target = makeTarget({});
   const start = `event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","content":[]}}\n\n`;
-  for (const said of [
+  for (const data of [
     '{"error":{"message":"busy"}}',
     '{"error":"busy"}',
     '{"type":"weird","error":{"message":"busy"}}',
   ]) {
     const first = decoder(encode({ form: "anthropic", body, headers: {} }, target)!, target);
     const isBusy = (error: unknown) => isUpstreamError(error) && error.message.includes("busy");
-    assert.throws(() => first.push(Buffer.from(`data: ${said}\n\n`)), isBusy, said);
+    assert.throws(() => first.push(Buffer.from(`data: ${data}\n\n`)), isBusy, data);
     const later = decoder(encode({ form: "anthropic", body, headers: {} }, target)!, target);
-    assert.is(String(later.push(Buffer.from(`${start}data: ${said}\n\n`))), start);
-    assert.ok(isBusy(later.failure), said);
+    assert.is(String(later.push(Buffer.from(`${start}data: ${data}\n\n`))), start);
+    assert.ok(isBusy(later.failure), data);
     const translated = recode(anthropic, sent, target);
-    assert.throws(() => translated.push(Buffer.from(`data: ${said}\n\n`)), isBusy, said);
+    assert.throws(() => translated.push(Buffer.from(`data: ${data}\n\n`)), isBusy, data);
   }
 });
 

@@ -148,7 +148,7 @@ test("tools and every tool_choice", async () => {
     tool_choice: { type: "allowed_tools", allowed_tools: { mode: "required", tools: [bare] } },
   });
   assert.equal(
-    some.json.tools.map((one: { name: string }) => one.name),
+    some.json.tools.map((tool: { name: string }) => tool.name),
     ["now"],
   );
   assert.equal(some.json.tool_choice, { type: "any" });
@@ -197,18 +197,18 @@ test("calls and their results: one user turn, results first", async () => {
 });
 
 test("orphan and missing results are refused with their path", async () => {
-  const asked = { role: "assistant", tool_calls: [call("a"), call("b")] };
+  const assistantTurn = { role: "assistant", tool_calls: [call("a"), call("b")] };
   assert.is(
     await refusal({ messages: [user, { role: "tool", tool_call_id: "a", content: "1" }] }),
     "messages[1].tool_call_id",
   );
   assert.is(
     await refusal({
-      messages: [user, asked, { role: "tool", tool_call_id: "a", content: "1" }, user],
+      messages: [user, assistantTurn, { role: "tool", tool_call_id: "a", content: "1" }, user],
     }),
     "messages[1].tool_calls[1]",
   );
-  assert.is(await refusal({ messages: [user, asked] }), "messages[1].tool_calls[0]");
+  assert.is(await refusal({ messages: [user, assistantTurn] }), "messages[1].tool_calls[0]");
 });
 
 test("the address of an image on a private network is refused, though Claude would fetch it", async () => {
@@ -344,7 +344,7 @@ test("reasoning_effort by model", async () => {
 
 test("signed thinking comes back, but only to where it came from", async () => {
   const target = makeTarget({ model: "claude-sonnet-4-5" });
-  const answer = {
+  const upstreamMessage = {
     type: "message",
     id: "msg_1",
     model: "claude-sonnet-4-5",
@@ -356,11 +356,11 @@ test("signed thinking comes back, but only to where it came from", async () => {
     stop_reason: "tool_use",
   };
   const sent = await anthropic.encode({ model: "x", messages: [user] }, target);
-  const message = anthropic.decode!(Buffer.from(JSON.stringify(answer)), sent, target).choices[0]!
-    .message;
+  const message = anthropic.decode!(Buffer.from(JSON.stringify(upstreamMessage)), sent, target)
+    .choices[0]!.message;
   const messages = [user, message, { role: "tool", tool_call_id: "call_toolu_1", content: "1" }];
   const back = await encode({ messages, reasoning_effort: "low" });
-  assert.equal(back.json.messages[1].content.slice(0, 2), answer.content.slice(0, 2));
+  assert.equal(back.json.messages[1].content.slice(0, 2), upstreamMessage.content.slice(0, 2));
   assert.equal(back.json.thinking, { type: "enabled", budget_tokens: 2048 });
   const otherKey = await encode({ messages, reasoning_effort: "low" }, { apiKey: "another" });
   assert.is(otherKey.json.messages[1].content[0].type, "thinking");

@@ -81,7 +81,7 @@ const stop = (stop_reason: string) => ({
 const end = { type: "message_stop" };
 
 test("a whole answer", () => {
-  const answer = decode({
+  const completion = decode({
     content: [
       { type: "thinking", thinking: "hm", signature: "s" },
       { type: "text", text: "Hello " },
@@ -95,7 +95,7 @@ test("a whole answer", () => {
       output_tokens: 20,
     },
   });
-  assert.equal(answer, {
+  assert.equal(completion, {
     id: "chatcmpl-msg_1",
     object: "chat.completion",
     created: target.created,
@@ -215,9 +215,14 @@ test("a stream, cut anywhere", () => {
       Buffer.concat([Buffer.from(`: hello${newline}`), stream]),
     );
     assert.equal(chunks[0]!.choices[0]!.delta, { role: "assistant", content: "" });
-    assert.is(chunks.map((one) => one.choices[0]?.delta.content ?? "").join(""), words.join(""));
+    assert.is(
+      chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join(""),
+      words.join(""),
+    );
     assert.equal(
-      chunks.flatMap((one) => one.choices.map((choice) => choice.finish_reason)).filter(Boolean),
+      chunks
+        .flatMap((chunk) => chunk.choices.map((choice) => choice.finish_reason))
+        .filter(Boolean),
       ["stop"],
     );
     for (const chunk of chunks)
@@ -234,15 +239,15 @@ test("a stream, cut anywhere", () => {
 });
 
 test("usage is sent only to clients that asked, but the caller knows it", () => {
-  const one = decoder(sent);
+  const recoder = decoder(sent);
   const chunks = readChunks(
-    decodeAll(one, [
+    decodeAll(recoder, [
       sse([start, open({ type: "text", text: "" }), text("x"), shut(), stop("max_tokens"), end]),
     ]),
   );
   assert.not.ok(chunks.some((chunk) => "usage" in chunk));
-  assert.is(one.usage?.total_tokens, 35);
-  assert.is(one.finishReason, "length");
+  assert.is(recoder.usage?.total_tokens, 35);
+  assert.is(recoder.finishReason, "length");
 });
 
 test("calls in a stream keep their places; one without arguments gets {}", () => {
@@ -274,7 +279,7 @@ test("calls in a stream keep their places; one without arguments gets {}", () =>
   ]);
   const chunks = decodeCutAnywhere(decoder, stream);
   const calls: { id?: string; name?: string; args: string }[] = [];
-  for (const part of chunks.flatMap((one) => one.choices[0]?.delta.tool_calls ?? [])) {
+  for (const part of chunks.flatMap((chunk) => chunk.choices[0]?.delta.tool_calls ?? [])) {
     const index = part.index ?? -1;
     calls[index] ??= { args: "" };
     const slot = calls[index];
@@ -291,9 +296,11 @@ test("calls in a stream keep their places; one without arguments gets {}", () =>
       { id: "call_toolu_4", name: "d", args: " {}" },
     ].map(({ id, name, args }) => ({ args, id, name })),
   );
-  const deltas = chunks.map((one) => one.choices[0]?.delta as Record<string, unknown> | undefined);
-  assert.is(deltas.map((one) => one?.reasoning_content ?? "").join(""), "let me see");
-  const extra = deltas.find((one) => one?.extra_content)?.extra_content as {
+  const deltas = chunks.map(
+    (chunk) => chunk.choices[0]?.delta as Record<string, unknown> | undefined,
+  );
+  assert.is(deltas.map((delta) => delta?.reasoning_content ?? "").join(""), "let me see");
+  const extra = deltas.find((delta) => delta?.extra_content)?.extra_content as {
     portico: { thinking: unknown };
   };
   assert.equal(extra.portico.thinking, [{ text: "let me see", signature: "sig" }]);

@@ -126,12 +126,12 @@ test("credentials of AWS's default chain are renewed", async () => {
   const target = makeTarget({ model });
   delete target.apiKey;
   let time = Date.parse("2026-11-21T00:00:00Z");
-  let asked = 0;
+  let fetchCount = 0;
   const chain = async () => ({
     defaultProvider: () => async () => {
-      asked++;
+      fetchCount++;
       return {
-        accessKeyId: `AK${asked}`,
+        accessKeyId: `AK${fetchCount}`,
         secretAccessKey: "SK",
         expiration: new Date(time + 3_600_000),
       };
@@ -147,7 +147,7 @@ test("credentials of AWS's default chain are renewed", async () => {
   time += 3_400_000;
   assert.is(await key(), "AK1", "still good, while another one is fetched");
   await new Promise(setImmediate);
-  assert.equal([await key(), asked], ["AK2", 2]);
+  assert.equal([await key(), fetchCount], ["AK2", 2]);
   const sent = await own.encode(
     { model: "x", messages: [user] },
     { ...target, credential: await own.credential!(target) },
@@ -286,8 +286,8 @@ const sent = await bedrock.encode(
   { model: "x", messages: [user], stream: true, stream_options: { include_usage: true } },
   target,
 );
-const decode = (answer: unknown) =>
-  bedrock.decode!(Buffer.from(JSON.stringify(answer)), sent, target);
+const decode = (response: unknown) =>
+  bedrock.decode!(Buffer.from(JSON.stringify(response)), sent, target);
 const decoder = () => recode(bedrock, sent, target);
 const tokens = {
   inputTokens: 10,
@@ -302,7 +302,7 @@ const usage = {
   total_tokens: 20,
   prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 2 },
 };
-const answer = (content: unknown[], stopReason: string) => ({
+const responseWith = (content: unknown[], stopReason: string) => ({
   output: { message: { role: "assistant", content } },
   stopReason,
   usage: tokens,
@@ -313,14 +313,14 @@ test("a text with what it is taken from is a text", () => {
     citationsContent: { content: [{ text: "It is " }, { text: "noon" }], citations: [{}] },
   };
   assert.is(
-    decode(answer([cited, { text: "." }], "end_turn")).choices[0]!.message.content,
+    decode(responseWith([cited, { text: "." }], "end_turn")).choices[0]!.message.content,
     "It is noon.",
   );
 });
 
 test("a whole answer, and its signed reasoning on the way back", async () => {
   const whole = decode(
-    answer(
+    responseWith(
       [
         { reasoningContent: { reasoningText: { text: "hm", signature: "sig" } } },
         { text: "Wait" },
@@ -337,7 +337,7 @@ test("a whole answer, and its signed reasoning on the way back", async () => {
   );
   assert.equal([message.content, message.reasoning_content], ["Wait", "hm"]);
   assert.equal(
-    message.tool_calls!.map((one) => [one.id, one.function?.arguments]),
+    message.tool_calls!.map((call) => [call.id, call.function?.arguments]),
     [
       ["call_tooluse_1", '{"z":1}'],
       ["call_tooluse_2", "{}"],
@@ -360,13 +360,13 @@ test("every stop reason", () => {
     content_filtered: "content_filter",
   };
   for (const [reason, expected] of Object.entries(reasons)) {
-    assert.is(decode(answer([{ text: "x" }], reason)).choices[0]!.finish_reason, expected);
+    assert.is(decode(responseWith([{ text: "x" }], reason)).choices[0]!.finish_reason, expected);
     const call = { toolUse: { toolUseId: "tooluse_1", name: "a", input: {} } };
     const called = expected === "stop" ? "tool_calls" : expected;
-    assert.is(decode(answer([call], reason)).choices[0]!.finish_reason, called);
+    assert.is(decode(responseWith([call], reason)).choices[0]!.finish_reason, called);
   }
   for (const reason of ["malformed_model_output", "malformed_tool_use"]) {
-    assert.throws(() => decode(answer([{ text: "x" }], reason)), isUpstreamError);
+    assert.throws(() => decode(responseWith([{ text: "x" }], reason)), isUpstreamError);
   }
   assert.throws(() => decode({ message: "no" }), isUpstreamError);
 });
@@ -418,7 +418,7 @@ test("a stream, cut anywhere", () => {
   ]);
   const chunks = decodeCutAnywhere(decoder, stream);
   assert.equal(chunks[0]!.choices[0]!.delta, { role: "assistant", content: "" });
-  assert.is(chunks.map((one) => one.choices[0]?.delta.content ?? "").join(""), words.join(""));
+  assert.is(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join(""), words.join(""));
   assert.is(chunks.at(-2)!.choices[0]!.finish_reason, "stop");
   assert.equal(chunks.at(-1)!.usage, usage);
 });
@@ -449,13 +449,14 @@ test("parallel calls and reasoning in a stream", () => {
   ]);
   const chunks = decodeCutAnywhere(decoder, stream);
   const args: string[] = [];
-  for (const part of chunks.flatMap((one) => one.choices[0]?.delta.tool_calls ?? [])) {
+  for (const part of chunks.flatMap((chunk) => chunk.choices[0]?.delta.tool_calls ?? [])) {
     args[part.index ?? -1] = (args[part.index ?? -1] ?? "") + (part.function?.arguments ?? "");
   }
   assert.equal(args, ['{"z":1}', "{}"]);
-  assert.is(chunks.map((one) => one.choices[0]?.delta.reasoning_content ?? "").join(""), "hm");
+  assert.is(chunks.map((chunk) => chunk.choices[0]?.delta.reasoning_content ?? "").join(""), "hm");
   const extra = chunks.map(
-    (one) => one.choices[0]?.delta.extra_content as { portico: { thinking: unknown } } | undefined,
+    (chunk) =>
+      chunk.choices[0]?.delta.extra_content as { portico: { thinking: unknown } } | undefined,
   );
   assert.equal(extra.find(Boolean)?.portico.thinking, [{ text: "hm", signature: "sig" }]);
   assert.is(chunks.at(-2)!.choices[0]!.finish_reason, "tool_calls");

@@ -20,8 +20,8 @@ const tool = (name: string, parameters?: object) => ({
   type: "function",
   function: { name, ...(parameters && { parameters }) },
 });
-const callOf = (answer: ReturnType<typeof JSON.parse>) =>
-  answer.choices[0].message.tool_calls?.[0]?.function;
+const callOf = (response: ReturnType<typeof JSON.parse>) =>
+  response.choices[0].message.tool_calls?.[0]?.function;
 
 test("a channel of echo's lists its model, which is then what the agent asks", async () => {
   const ids = (await gateway.json("GET", "/v1/models")).data.map(({ id }: { id: string }) => id);
@@ -132,9 +132,9 @@ test("answers after a tool's result with it", async () => {
     },
     { role: "tool", tool_call_id: "c", content: "42" },
   ];
-  const answer = await ask({ messages, tools: [tool("a_tool")] });
+  const response = await ask({ messages, tools: [tool("a_tool")] });
   assert.equal(
-    [answer.choices[0].message.content, answer.choices[0].finish_reason],
+    [response.choices[0].message.content, response.choices[0].finish_reason],
     ["42", "stop"],
   );
 });
@@ -163,19 +163,19 @@ test("answers json_schema with the smallest fitting object, json_object with {}"
 
 test("a delayed echo stops when its client leaves", async () => {
   const leave = new AbortController();
-  const answer = await gateway.request(
+  const response = await gateway.request(
     "POST",
     "/v1/chat/completions",
     { model: "slow/x", stream: true, messages: user("word ".repeat(2000)) },
     { signal: leave.signal },
   );
-  await answer.body!.getReader().read();
+  await response.body!.getReader().read();
   leave.abort();
   await until(
     "the channel to be free",
     async () =>
       (await gateway.json("GET", "/channels")).channels.find(
-        (one: { name: string }) => one.name === "slow",
+        (channel: { name: string }) => channel.name === "slow",
       ).inFlight === 0,
   );
 });

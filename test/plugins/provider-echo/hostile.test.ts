@@ -251,7 +251,7 @@ test("words of any kind and number are cut in linear time", async () => {
   ];
   for (const text of texts) {
     assert.is([...wordsOf(text(50_000))].join(""), text(50_000));
-    assertLinear(JSON.stringify(text(2)), 50_000, text, (made) => [...wordsOf(made)]);
+    assertLinear(JSON.stringify(text(2)), 50_000, text, (result) => [...wordsOf(result)]);
   }
   assert.not.ok([...wordsOf("😀".repeat(50_000))].some((word) => /^[\udc00-\udfff]/.test(word)));
 });
@@ -266,12 +266,12 @@ test("megabytes of words come back, and others are answered meanwhile", async ()
   void large.then(() => {
     ended = true;
   });
-  let answered = 0;
+  let responses = 0;
   while (!ended) {
     assert.is((await ask({})).status, 200);
-    answered++;
+    responses++;
   }
-  assert.ok(answered > 3, `${answered} while it went`);
+  assert.ok(responses > 3, `${responses} while it went`);
   assert.is(contentOf(await large), content);
   assert.is((await ask({ n: 128, messages: body.messages })).json.error.param, "n");
 });

@@ -166,10 +166,10 @@ test("a tool's arguments are made in the same way", async () => {
       messages: [{ role: "user", content: "use find" }],
       tools: [{ type: "function", function: { name: "find", parameters } }],
     });
-  const made = (await (
+  const response = (await (
     await call(object({ city: { type: "string", minLength: 1 } }))
   ).json()) as any;
-  assert.is(made.choices[0].message.tool_calls[0].function.arguments, '{"city":"a"}');
+  assert.is(response.choices[0].message.tool_calls[0].function.arguments, '{"city":"a"}');
   const refused = await call(object({ code: { type: "string", pattern: "^\\d+$" } }));
   const { error } = (await refused.json()) as any;
   assert.equal([refused.status, error.param], [400, "tools[0].function.parameters"]);

@@ -36,7 +36,7 @@ test("a token server that refuses is no 400 of the request, and no path is shown
   const missing = new Error(
     "The file at /home/someone/secrets/subject does not exist (https://a.example/v1/token)",
   );
-  for (const [failing, reason, kept] of [
+  for (const [failing, reason, pattern] of [
     [async () => Promise.reject(refused), /invalid_grant: nobody knows it/, /more/],
     [async () => Promise.reject(missing), /a\.example\/v1\/token/, /someone|secrets|subject/],
     [async () => null, /vertex/, /undefined/],
@@ -45,7 +45,7 @@ test("a token server that refuses is no 400 of the request, and no path is shown
     assert.ok(isPorticoError(error));
     assert.equal([error.code, error.status], ["upstream_auth", 502]);
     assert.match(error.message, reason);
-    assert.not.match(error.message, kept);
+    assert.not.match(error.message, pattern);
   }
 });
 

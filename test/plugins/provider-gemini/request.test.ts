@@ -263,12 +263,12 @@ test("embeddings", async () => {
     content: { parts: [{ text: "a" }] },
     outputDimensionality: 2,
   });
-  const answer = embeddings!.decode(
+  const result = embeddings!.decode(
     Buffer.from('{"embeddings":[{"values":[1,2]},{"values":[3,4]}]}'),
     sent,
     target,
   );
-  assert.equal(answer.data, [
+  assert.equal(result.data, [
     { object: "embedding", index: 0, embedding: [1, 2] },
     { object: "embedding", index: 1, embedding: [3, 4] },
   ]);

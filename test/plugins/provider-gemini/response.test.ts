@@ -19,8 +19,8 @@ const streamed = await gemini.encode(
   target,
 );
 const decoder = () => recode(gemini, streamed, target);
-const decode = (answer: object) =>
-  asJson(gemini.decode!(Buffer.from(JSON.stringify(answer)), sent, target));
+const decode = (response: object) =>
+  asJson(gemini.decode!(Buffer.from(JSON.stringify(response)), sent, target));
 
 const meta = { modelVersion: "gemini-real", responseId: "r1" };
 const usageMetadata = {
@@ -45,12 +45,12 @@ test("a whole answer", () => {
     { text: "Hello " },
     { text: "you", thoughtSignature: "s" },
   ];
-  const answer = decode({
+  const completion = decode({
     candidates: [{ content: { parts }, finishReason: "STOP" }],
     usageMetadata,
     ...meta,
   });
-  assert.equal(answer, {
+  assert.equal(completion, {
     id: "chatcmpl-r1",
     object: "chat.completion",
     created: target.created,
@@ -107,8 +107,10 @@ test("every finish reason", () => {
     IMAGE_SAFETY: "content_filter",
   };
   for (const [finishReason, expected] of Object.entries(reasons)) {
-    const answer = decode({ candidates: [{ content: { parts: [{ text: "x" }] }, finishReason }] });
-    assert.is(answer.choices[0]!.finish_reason, expected, finishReason);
+    const completion = decode({
+      candidates: [{ content: { parts: [{ text: "x" }] }, finishReason }],
+    });
+    assert.is(completion.choices[0]!.finish_reason, expected, finishReason);
   }
   for (const finishReason of [
     "MALFORMED_FUNCTION_CALL",
@@ -132,7 +134,7 @@ test("a blocked prompt, several candidates, nothing at all", () => {
     ],
   });
   assert.equal(
-    two.choices.map((one) => [one.index, one.message.content]),
+    two.choices.map((choice) => [choice.index, choice.message.content]),
     [
       [0, "a"],
       [1, "b"],
@@ -156,9 +158,9 @@ test("a list of events instead of a stream is one answer", () => {
       usageMetadata,
     },
   ];
-  const answer = decode(events);
+  const completion = decode(events);
   assert.equal(
-    answer.choices.map(({ message, finish_reason }) => [
+    completion.choices.map(({ message, finish_reason }) => [
       message.content,
       message.tool_calls?.length,
       finish_reason,
@@ -168,7 +170,7 @@ test("a list of events instead of a stream is one answer", () => {
       ["x", undefined, "length"],
     ],
   );
-  assert.equal([answer.id, answer.usage], ["chatcmpl-r1", usage]);
+  assert.equal([completion.id, completion.usage], ["chatcmpl-r1", usage]);
   assert.throws(() => decode([...events, { error: { code: 500, message: "late" } }]), /late/);
 });
 
@@ -218,7 +220,7 @@ const piece = (parts: unknown[], more: Record<string, unknown> = {}, count = 1) 
   ...meta,
 });
 const finishes = (chunks: ReturnType<typeof readChunks>) =>
-  chunks.flatMap((one) => one.choices.map((choice) => choice.finish_reason)).filter(Boolean);
+  chunks.flatMap((chunk) => chunk.choices.map((choice) => choice.finish_reason)).filter(Boolean);
 
 test("a stream, cut anywhere", () => {
   const words = ["Hé", 'llo "you"\n', "\\", " 😀", "", "99"];
@@ -233,9 +235,12 @@ test("a stream, cut anywhere", () => {
     );
     const chunks = decodeCutAnywhere(decoder, stream);
     assert.equal(chunks[0]!.choices[0]!.delta, { role: "assistant", content: "" });
-    assert.is(chunks.map((one) => one.choices[0]?.delta.content ?? "").join(""), words.join(""));
     assert.is(
-      chunks.map((one) => one.choices[0]?.delta.reasoning_content ?? "").join(""),
+      chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join(""),
+      words.join(""),
+    );
+    assert.is(
+      chunks.map((chunk) => chunk.choices[0]?.delta.reasoning_content ?? "").join(""),
       "thinking",
     );
     assert.equal(finishes(chunks), ["stop"]);
@@ -246,10 +251,10 @@ test("a stream, cut anywhere", () => {
 });
 
 test("the usage of the last event counts, though it was not parsed", () => {
-  const one = decoder();
-  one.push(sse([piece([{ text: "a" }], {}, 1), piece([{ text: "b" }], {}, 2)]));
-  one.push(sse([piece([{ text: "c" }], {}, 33)]));
-  assert.is(one.usage?.completion_tokens, 33);
+  const recoder = decoder();
+  recoder.push(sse([piece([{ text: "a" }], {}, 1), piece([{ text: "b" }], {}, 2)]));
+  recoder.push(sse([piece([{ text: "c" }], {}, 33)]));
+  assert.is(recoder.usage?.completion_tokens, 33);
 });
 
 test("what looks like a text event but is more is not taken for one", () => {
@@ -261,16 +266,19 @@ test("what looks like a text event but is more is not taken for one", () => {
     piece([{ text: "d" }], { finishReason: "MAX_TOKENS" }),
   ]);
   const chunks = decodeCutAnywhere(decoder2, stream);
-  assert.is(chunks.map((one) => one.choices[0]?.delta.content ?? "").join(""), "abcd");
-  assert.is(chunks.map((one) => one.choices[0]?.delta.reasoning_content ?? "").join(""), "hidden");
+  assert.is(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join(""), "abcd");
+  assert.is(
+    chunks.map((chunk) => chunk.choices[0]?.delta.reasoning_content ?? "").join(""),
+    "hidden",
+  );
   assert.equal(finishes(chunks), ["length"]);
 });
 /** Made-up call ids differ from run to run: a call with an id of its own keeps the output equal. */
 const decoder2 = () => {
-  const one = decoder();
+  const recoder = decoder();
   const strip = (bytes: Buffer | undefined) =>
     bytes && Buffer.from(bytes.toString().replace(/call_0p[0-9a-f]+/g, "call_x"));
-  return { push: (bytes: Buffer) => strip(one.push(bytes)), end: () => strip(one.end()) };
+  return { push: (bytes: Buffer) => strip(recoder.push(bytes)), end: () => strip(recoder.end()) };
 };
 
 test("parallel calls one per event keep their places", () => {
@@ -280,9 +288,9 @@ test("parallel calls one per event keep their places", () => {
     piece([{ text: "" }], { finishReason: "STOP" }),
   ]);
   const chunks = decodeCutAnywhere(decoder, stream);
-  const calls = chunks.flatMap((one) => one.choices[0]?.delta.tool_calls ?? []);
+  const calls = chunks.flatMap((chunk) => chunk.choices[0]?.delta.tool_calls ?? []);
   assert.equal(
-    calls.map((one) => [one.index, one.id, one.function?.name, one.function?.arguments]),
+    calls.map((call) => [call.index, call.id, call.function?.name, call.function?.arguments]),
     [
       [0, "call_u1", "a", '{"x":1}'],
       [1, "call_u2", "b", "{}"],
@@ -301,7 +309,7 @@ test("a finish reason with every event, as older models give it, goes out once, 
   const texts = readChunks(
     decodeAll(decoder(), [sse(["a", "b", "c"].map((text) => piece([{ text }], stop)))]),
   );
-  assert.is(texts.map((one) => one.choices[0]?.delta.content ?? "").join(""), "abc");
+  assert.is(texts.map((chunk) => chunk.choices[0]?.delta.content ?? "").join(""), "abc");
   assert.equal([finishes(texts), texts.at(-2)!.choices[0]!.finish_reason], [["stop"], "stop"]);
   const call = piece([{ functionCall: { id: "u1", name: "a", args: {} } }]);
   const calls = readChunks(decodeAll(decoder(), [sse([piece([{ text: "a" }], stop), call])]));

@@ -47,9 +47,9 @@ test("lives that make no sense are short, and never stop the next one from being
     const { value, expiresAt } = read(200, JSON.stringify({ access_token: "t", expires_in: life }));
     assert.is(value, "t");
     assert.not.ok(Number.isNaN(expiresAt), String(life));
-    let asked = 0;
+    let fetchCount = 0;
     const get = createRenewed(
-      async () => ({ value: ++asked, expiresAt }),
+      async () => ({ value: ++fetchCount, expiresAt }),
       () => NOW,
     );
     assert.is(await get(), 1);

@@ -29,10 +29,13 @@ test("calls and results belong together, in any order", () => {
   ]);
   const last = turns[2];
   assert.is(turns.length, 3);
-  assert.equal(last?.role === "user" && last.results.map((one) => [one.callId, one.name]), [
-    ["b", "y"],
-    ["a", "x"],
-  ]);
+  assert.equal(
+    last?.role === "user" && last.results.map((result) => [result.callId, result.name]),
+    [
+      ["b", "y"],
+      ["a", "x"],
+    ],
+  );
 });
 
 test("the same ids may come again in a later round", () => {
@@ -44,12 +47,12 @@ test("the same ids may come again in a later round", () => {
 });
 
 test("what does not belong together is refused where it stands", () => {
-  const asked = { role: "assistant", tool_calls: [call("a"), call("b")] };
+  const assistantTurn = { role: "assistant", tool_calls: [call("a"), call("b")] };
   const a = { role: "tool", tool_call_id: "a", content: "" };
   assert.is(refusal(user, a), "messages[1].tool_call_id");
-  assert.is(refusal(user, asked, a, a), "messages[3].tool_call_id");
-  assert.is(refusal(user, asked, a, user), "messages[1].tool_calls[1]");
-  assert.is(refusal(user, asked), "messages[1].tool_calls[0]");
+  assert.is(refusal(user, assistantTurn, a, a), "messages[3].tool_call_id");
+  assert.is(refusal(user, assistantTurn, a, user), "messages[1].tool_calls[1]");
+  assert.is(refusal(user, assistantTurn), "messages[1].tool_calls[0]");
   assert.is(
     refusal(user, { role: "assistant", tool_calls: [call("a"), call("a")] }),
     "messages[1].tool_calls[1].id",
@@ -84,9 +87,9 @@ test("the old function messages are understood", () => {
     { role: "assistant", content: null, function_call: { name: "f", arguments: '{"a":1}' } },
     { role: "function", name: "f", content: "1" },
   ]);
-  const [asked, answered] = turns;
-  assert.equal(asked?.role === "assistant" && asked.calls[0]?.args, { a: 1 });
-  assert.is(answered?.role === "user" && answered.results[0]?.name, "f");
+  const [callTurn, resultTurn] = turns;
+  assert.equal(callTurn?.role === "assistant" && callTurn.calls[0]?.args, { a: 1 });
+  assert.is(resultTurn?.role === "user" && resultTurn.results[0]?.name, "f");
 });
 
 test("alternation: neighbours are merged, empty turns go, system texts stand apart", () => {

@@ -25,34 +25,34 @@ function decoder(form: "events" | "lines", includeUsage = true) {
     },
   });
 }
-function bytesOf(form: "events" | "lines", said: readonly object[], newline = "\n"): Buffer {
-  const each = (one: object) => {
-    const json = JSON.stringify(one);
+function bytesOf(form: "events" | "lines", items: readonly object[], newline = "\n"): Buffer {
+  const each = (item: object) => {
+    const json = JSON.stringify(item);
     return form === "lines"
       ? `${json}${newline}`
       : `: hm${newline}data: ${json}${newline}${newline}`;
   };
-  return Buffer.from(said.map(each).join(""));
+  return Buffer.from(items.map(each).join(""));
 }
 
 for (const form of ["events", "lines"] as const) {
   for (const newline of ["\n", "\r\n"]) {
     test(`${form} with ${JSON.stringify(newline)}`, () => {
-      const said = [
+      const items = [
         { text: "Hé" },
         { text: " 😀" },
         { call: "now" },
         { end: "tool_calls" },
         { text: "never" },
       ];
-      const chunks = decodeCutAnywhere(() => decoder(form), bytesOf(form, said, newline));
+      const chunks = decodeCutAnywhere(() => decoder(form), bytesOf(form, items, newline));
       const deltas = chunks.flatMap(({ choices }) => choices);
       assert.is(deltas.map(({ delta }) => delta.content ?? "").join(""), "Hé 😀");
       assert.is(
         deltas.find(({ delta }) => delta.tool_calls)?.delta.tool_calls?.[0]?.function?.name,
         "now",
       );
-      assert.equal(deltas.map((one) => one.finish_reason).filter(Boolean), ["tool_calls"]);
+      assert.equal(deltas.map((choice) => choice.finish_reason).filter(Boolean), ["tool_calls"]);
       assert.equal(chunks.at(-1)?.usage, usage);
     });
   }

@@ -127,8 +127,8 @@ test("a stream that says nothing but [DONE] is a failure", () => {
 
 test("a stream of its usage alone is an empty completion, with its usage if the client asks for it", () => {
   const usage = { prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 };
-  const told = chunk({}, null, { choices: [], usage });
-  for (const input of [told + DONE, `: wait\n\n${told}${DONE}`]) {
+  const usageChunk = chunk({}, null, { choices: [], usage });
+  for (const input of [usageChunk + DONE, `: wait\n\n${usageChunk}${DONE}`]) {
     const { text, decoder, error } = everyCut(input);
     assert.is(error, undefined);
     assertShape(text.replace(": wait\n\n", ""));
@@ -139,7 +139,7 @@ test("a stream of its usage alone is an empty completion, with its usage if the 
       [null, "stop", undefined],
     );
   }
-  assert.equal(eventsOf(everyCut(told + DONE, { usage: true }).text).at(-2).usage, usage);
+  assert.equal(eventsOf(everyCut(usageChunk + DONE, { usage: true }).text).at(-2).usage, usage);
 });
 
 test("an event without its blank line still counts; half an event is an error", () => {
@@ -150,13 +150,13 @@ test("an event without its blank line still counts; half an event is an error", 
 });
 
 test("what is cut off or garbled behind the last finish reason is no loss", () => {
-  const told = data({
+  const usageChunk = data({
     ...JSON.parse(chunk({}).slice(6)),
     choices: [],
     usage: { prompt_tokens: 1, completion_tokens: 2 },
   });
-  const whole = [...hello.slice(0, -1), told, DONE].join("");
-  const usage = whole.indexOf(told);
+  const whole = [...hello.slice(0, -1), usageChunk, DONE].join("");
+  const usage = whole.indexOf(usageChunk);
   for (let at = usage; at < whole.length; at++) {
     const { text, error } = run(whole.slice(0, at));
     assert.is(error, undefined, `cut at ${at}`);
@@ -168,12 +168,12 @@ test("what is cut off or garbled behind the last finish reason is no loss", () =
 });
 
 test("of several choices all must have finished: the rest of one is a loss", () => {
-  const of = (index: number, reason: string | null) =>
+  const finishOf = (index: number, reason: string | null) =>
     data({
       ...JSON.parse(chunk({}).slice(6)),
       choices: [{ index, delta: { content: "x" }, finish_reason: reason }],
     });
-  const both = of(0, null) + of(1, null) + of(0, "stop");
+  const both = finishOf(0, null) + finishOf(1, null) + finishOf(0, "stop");
   assert.is(run(both).decoder.finishReason, "stop");
   assert.match(run(`${both}data: {"choices":[{"ind`).error ?? "", "not JSON");
   const open = new OpenAiStream({
@@ -184,7 +184,7 @@ test("of several choices all must have finished: the rest of one is a loss", () 
   });
   open.push(Buffer.from(both));
   assert.is(open.finishReason, undefined);
-  open.push(Buffer.from(of(1, "length")));
+  open.push(Buffer.from(finishOf(1, "length")));
   assert.is(open.finishReason, "stop");
 });
 
@@ -252,7 +252,7 @@ test("tool calls without index, with one index for all, with arguments as an obj
     );
     const calls = eventsOf(text).flatMap((event) => event.choices?.[0]?.delta.tool_calls ?? []);
     assert.equal(
-      calls.map((one) => [one.index, one.id, one.type, one.function.arguments]),
+      calls.map((call) => [call.index, call.id, call.type, call.function.arguments]),
       [
         [0, "c1", "function", '{"a":1}'],
         [1, "c2", "function", '{"b":2}'],
@@ -320,15 +320,15 @@ test("a call's place is the next one, whatever the upstream counts; its id and n
   };
   for (const [name, events] of Object.entries(streams)) {
     const { text } = everyCut([...events, chunk({}, "tool_calls"), DONE].join(""));
-    const told: string[][] = [];
+    const calls: string[][] = [];
     for (const { index, id, function: fn } of eventsOf(text).flatMap(
-      (one) => one.choices?.[0]?.delta.tool_calls ?? [],
+      (event) => event.choices?.[0]?.delta.tool_calls ?? [],
     )) {
-      const [ids = "", names = "", args = ""] = told[index] ?? [];
-      told[index] = [ids + (id ?? ""), names + (fn.name ?? ""), args + (fn.arguments ?? "")];
+      const [ids = "", names = "", args = ""] = calls[index] ?? [];
+      calls[index] = [ids + (id ?? ""), names + (fn.name ?? ""), args + (fn.arguments ?? "")];
     }
     assert.equal(
-      told,
+      calls,
       [
         ["c1", "f", '{"a":1}'],
         ["c2", "g", "{}"],
@@ -352,8 +352,10 @@ test("frames without choices go; usage only when asked for, once, behind the fin
   const { text, decoder } = everyCut([frame, ...hello.slice(0, 4), usageChunk, DONE].join(""));
   assert.is(text, hello.join(""));
   assert.equal(decoder.usage, usage);
-  const asked = everyCut([...hello.slice(0, 4), usageChunk, DONE].join(""), { usage: true }).text;
-  assert.is(asked, [...hello.slice(0, 4), usageChunk, DONE].join(""));
+  const withUsage = everyCut([...hello.slice(0, 4), usageChunk, DONE].join(""), {
+    usage: true,
+  }).text;
+  assert.is(withUsage, [...hello.slice(0, 4), usageChunk, DONE].join(""));
   const onFinish = everyCut([...hello.slice(0, 3), chunk({}, "stop", { usage }), DONE].join(""), {
     usage: true,
   }).text;
@@ -415,14 +417,14 @@ test("an event of 10 MB", () => {
 });
 
 test("two choices keep their own state", () => {
-  const of = (index: number, delta: object, finish: string | null = null) =>
+  const chunkOf = (index: number, delta: object, finish: string | null = null) =>
     chunk({}, null, { choices: [{ index, delta, finish_reason: finish }] });
   const { text } = everyCut(
     [
-      of(0, { role: "assistant" }),
-      of(1, { content: "b" }),
-      of(0, { content: "a" }),
-      of(0, {}, "stop"),
+      chunkOf(0, { role: "assistant" }),
+      chunkOf(1, { content: "b" }),
+      chunkOf(0, { content: "a" }),
+      chunkOf(0, {}, "stop"),
       DONE,
     ].join(""),
   );

@@ -52,7 +52,7 @@ const asking = (names: readonly string[]): ChatRequest => ({
     ...names.map((_, i) => ({ role: "tool", tool_call_id: `call_${i}`, content: "done" })),
   ],
 });
-const namesOf = (request: ChatRequest) => request.tools!.map((one) => one.function!.name);
+const namesOf = (request: ChatRequest) => request.tools!.map((tool) => tool.function!.name);
 
 test("names that fit stay, and so does the request", () => {
   const request = asking(["read_file", "list-files", "A".repeat(64)]);
@@ -75,11 +75,11 @@ test("every other name fits, differs from all others, is the same each time, and
 });
 
 test("a name that looks like the fitted form of another one is still its own", () => {
-  const [taken] = namesOf(fitToolNames(asking(["files.read"])).request);
-  const { request, names } = fitToolNames(asking(["files.read", taken!]));
+  const [fitted] = namesOf(fitToolNames(asking(["files.read"])).request);
+  const { request, names } = fitToolNames(asking(["files.read", fitted!]));
   const fit = namesOf(request);
   assert.is.not(fit[0], fit[1]);
-  assert.equal(fit.map(names.original), ["files.read", taken]);
+  assert.equal(fit.map(names.original), ["files.read", fitted]);
 });
 
 const providers: [WireProvider, Dialect][] = [
@@ -93,10 +93,10 @@ for (const [wire, dialect] of providers) {
   test(`${dialect.name}: sees names that it takes; the caller sees its own, whole and streamed`, async () => {
     const target = makeTarget({ model: dialect.model });
     const sent = await wire.encode(asking(ODD), target);
-    const shown = JSON.stringify(sent.body);
-    for (const name of ODD.filter((one) => one.length > 1))
-      assert.not.ok(shown.includes(`\\"${name}\\"`), name);
-    const [fit] = /files_read_[0-9a-f]{12}/.exec(shown)!;
+    const sentText = JSON.stringify(sent.body);
+    for (const name of ODD.filter((name) => name.length > 1))
+      assert.not.ok(sentText.includes(`\\"${name}\\"`), name);
+    const [fit] = /files_read_[0-9a-f]{12}/.exec(sentText)!;
     const script = { calls: [{ name: fit, args: { a: 1 } }] };
     const whole = wire.decode!(dialect.whole(script), sent, target);
     assert.is(whole.choices[0]!.message.tool_calls![0]!.function!.name, "files.read");

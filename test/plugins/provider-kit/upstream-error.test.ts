@@ -7,7 +7,7 @@ import {
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 
-const told = (status: number, body: string) => {
+const describe = (status: number, body: string) => {
   const error = upstreamError(readOpenAiProblem(status, Buffer.from(body)), status);
   assert.ok(isUpstreamError(error));
   return [error.status, error.code, error.message] as const;
@@ -16,13 +16,17 @@ const openai = (message: string, code: unknown = null) =>
   JSON.stringify({ error: { message, type: "t", param: null, code } });
 
 test("the caller's faults are passed on with status, message and code", () => {
-  assert.equal(told(400, openai("too long", "context_length_exceeded")), [
+  assert.equal(describe(400, openai("too long", "context_length_exceeded")), [
     400,
     "context_length_exceeded",
     "too long",
   ]);
-  assert.equal(told(404, openai("no such model")), [404, "invalid_request_error", "no such model"]);
-  assert.equal(told(422, '{"detail":[{"msg":"bad"}]}'), [
+  assert.equal(describe(404, openai("no such model")), [
+    404,
+    "invalid_request_error",
+    "no such model",
+  ]);
+  assert.equal(describe(422, '{"detail":[{"msg":"bad"}]}'), [
     422,
     "invalid_request_error",
     '[{"msg":"bad"}]',
@@ -31,13 +35,13 @@ test("the caller's faults are passed on with status, message and code", () => {
 
 test("ours and the upstream's own faults have codes of ours", () => {
   for (const status of [401, 402, 403])
-    assert.equal(told(status, openai("key")).slice(0, 2), [502, "upstream_auth"]);
+    assert.equal(describe(status, openai("key")).slice(0, 2), [502, "upstream_auth"]);
   for (const status of [408, 504])
-    assert.equal(told(status, openai("slow")).slice(0, 2), [504, "upstream_timeout"]);
+    assert.equal(describe(status, openai("slow")).slice(0, 2), [504, "upstream_timeout"]);
   for (const status of [503, 529])
-    assert.equal(told(status, openai("busy")).slice(0, 2), [503, "upstream_error"]);
+    assert.equal(describe(status, openai("busy")).slice(0, 2), [503, "upstream_error"]);
   for (const status of [405, 500, 502])
-    assert.equal(told(status, openai("boom")).slice(0, 2), [502, "upstream_error"]);
+    assert.equal(describe(status, openai("boom")).slice(0, 2), [502, "upstream_error"]);
 });
 
 test("a rate limit always says when to come again", () => {

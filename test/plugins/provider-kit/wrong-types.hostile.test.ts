@@ -44,12 +44,12 @@ const answers: Record<string, [Wire, (odd: unknown) => object]> = {
   ],
 };
 
-for (const [name, [wire, answer]] of Object.entries(answers)) {
+for (const [name, [wire, buildResponse]] of Object.entries(answers)) {
   test(`${name}: a value of the wrong type counts as absent`, async () => {
     const sent = await wire.encode(request, target);
     for (const value of odd) {
       const { model, choices, usage } = asJson(
-        wire.decode!(Buffer.from(JSON.stringify(answer(value))), sent, target),
+        wire.decode!(Buffer.from(JSON.stringify(buildResponse(value))), sent, target),
       ) as any;
       const label = JSON.stringify(value);
       assert.is(model, typeof value === "string" ? value : "own", label);
@@ -63,7 +63,7 @@ for (const [name, [wire, answer]] of Object.entries(answers)) {
 
 test("OpenAI's format: calls that are not a list, content that is not text and usage that is not an object are dropped", () => {
   const defaults = { id: "chatcmpl-own", created: 1, model: "own" };
-  for (const value of odd.filter((one) => !Array.isArray(one))) {
+  for (const value of odd.filter((value) => !Array.isArray(value))) {
     const message = {
       role: "assistant",
       content: typeof value === "string" ? 0 : value,

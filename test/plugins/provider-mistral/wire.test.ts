@@ -123,8 +123,8 @@ const sent = await mistral.encode(
   { model: "x", messages: [user], stream: true, stream_options: { include_usage: true } },
   target,
 );
-const decode = (answer: unknown) =>
-  mistral.decode!(Buffer.from(JSON.stringify(answer)), sent, target);
+const decode = (response: unknown) =>
+  mistral.decode!(Buffer.from(JSON.stringify(response)), sent, target);
 const decoder = () => recode(mistral, sent, target);
 const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
 
@@ -133,17 +133,17 @@ test("a whole answer with thinking", () => {
     { type: "thinking", thinking: [{ type: "text", text: "hm" }] },
     { type: "text", text: "Hello" },
   ];
-  const answer = decode({
+  const completion = decode({
     id: "abc",
     model: "mistral-real",
     choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "model_length" }],
     usage,
   });
   assert.equal(
-    [answer.id, answer.model, asJson(answer.usage)],
+    [completion.id, completion.model, asJson(completion.usage)],
     ["chatcmpl-abc", "mistral-real", usage],
   );
-  assert.equal(asJson(answer.choices[0]), {
+  assert.equal(asJson(completion.choices[0]), {
     index: 0,
     message: { role: "assistant", content: "Hello", refusal: null, reasoning_content: "hm" },
     logprobs: null,
@@ -161,7 +161,7 @@ test("calls, with arguments as text or as an object; an error for a finish", () 
     choices: [{ message: { content: "", tool_calls }, finish_reason: "tool_calls" }],
   }).choices[0]!;
   assert.equal(
-    choice.message.tool_calls!.map((one) => [one.id, one.function?.arguments]),
+    choice.message.tool_calls!.map((call) => [call.id, call.function?.arguments]),
     [
       ["call_AbC123xyZ", '{"x":1}'],
       ["call_bbbbbbbbb", '{"y":2}'],
@@ -172,9 +172,9 @@ test("calls, with arguments as text or as an object; an error for a finish", () 
     () => decode({ choices: [{ message: { content: "x" }, finish_reason: "error" }] }),
     isUpstreamError,
   );
-  const told = { message: { content: "x" }, finish_reason: "stop" };
-  assert.throws(() => decode({ choices: [told], error: { message: "why" } }), /^why$/);
-  assert.throws(() => decode({ choices: [{ ...told, error: { message: "why" } }] }), /^why$/);
+  const choiceBody = { message: { content: "x" }, finish_reason: "stop" };
+  assert.throws(() => decode({ choices: [choiceBody], error: { message: "why" } }), /^why$/);
+  assert.throws(() => decode({ choices: [{ ...choiceBody, error: { message: "why" } }] }), /^why$/);
   assert.throws(() => decode({ object: "error", message: "no" }), isUpstreamError);
   assert.throws(() => decode({ choices: [] }), isUpstreamError);
 });
@@ -196,10 +196,11 @@ test("a stream, cut anywhere", () => {
     "data: [DONE]\n\n",
   ].join("");
   const chunks = decodeCutAnywhere(decoder, Buffer.from(text));
-  assert.is(chunks.map((one) => one.choices[0]?.delta.content ?? "").join(""), words.join(""));
-  assert.is(chunks.map((one) => one.choices[0]?.delta.reasoning_content ?? "").join(""), "hm");
+  assert.is(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join(""), words.join(""));
+  assert.is(chunks.map((chunk) => chunk.choices[0]?.delta.reasoning_content ?? "").join(""), "hm");
   assert.equal(chunks.at(-1)!.usage, usage);
-  for (const one of chunks) assert.equal([one.id, one.created], ["chatcmpl-abc", target.created]);
+  for (const chunk of chunks)
+    assert.equal([chunk.id, chunk.created], ["chatcmpl-abc", target.created]);
 });
 
 test("calls in a stream: whole, in fragments, without arguments", () => {
@@ -222,7 +223,7 @@ test("calls in a stream: whole, in fragments, without arguments", () => {
   const chunks = decodeCutAnywhere(decoder, Buffer.from(text));
   const args: string[] = [];
   const ids: (string | undefined)[] = [];
-  for (const part of chunks.flatMap((one) => one.choices[0]?.delta.tool_calls ?? [])) {
+  for (const part of chunks.flatMap((chunk) => chunk.choices[0]?.delta.tool_calls ?? [])) {
     const index = part.index ?? -1;
     ids[index] ??= part.id;
     args[index] = (args[index] ?? "") + (part.function?.arguments ?? "");
@@ -241,14 +242,14 @@ test("calls in a stream that have no id and no place of their own", () => {
       call(more, "b", "{}"),
       chunk({}, "tool_calls"),
     ];
-    const told: string[][] = [];
-    for (const one of readChunks(decodeAll(decoder(), [Buffer.from(events.join(""))]))) {
-      for (const { index = -1, function: fn } of one.choices[0]?.delta.tool_calls ?? []) {
-        const [name = "", args = ""] = told[index] ?? [];
-        told[index] = [name + (fn?.name ?? ""), args + (fn?.arguments ?? "")];
+    const calls: string[][] = [];
+    for (const chunk of readChunks(decodeAll(decoder(), [Buffer.from(events.join(""))]))) {
+      for (const { index = -1, function: fn } of chunk.choices[0]?.delta.tool_calls ?? []) {
+        const [name = "", args = ""] = calls[index] ?? [];
+        calls[index] = [name + (fn?.name ?? ""), args + (fn?.arguments ?? "")];
       }
     }
-    assert.equal(told, [
+    assert.equal(calls, [
       ["a", '{"x":1}'],
       ["b", "{}"],
     ]);

@@ -104,7 +104,7 @@ test("calls have objects, results have names, images are bare base64", async () 
 test("tool_choice as far as it goes", async () => {
   const tools = [tool, other];
   const names = (json: { tools?: { function: { name: string } }[] }) =>
-    json.tools?.map((one) => one.function.name);
+    json.tools?.map((tool) => tool.function.name);
   const free = await encode({ tools });
   assert.equal(names(free.json), ["now", "other"]);
   assert.equal(free.json.tools[0].function.parameters, { type: "object", properties: {} });
@@ -148,21 +148,21 @@ const sent = await ollama.encode(
   { model: "x", messages: [user], stream: true, stream_options: { include_usage: true } },
   target,
 );
-const decode = (answer: unknown) =>
-  ollama.decode!(Buffer.from(JSON.stringify(answer)), sent, target);
+const decode = (response: unknown) =>
+  ollama.decode!(Buffer.from(JSON.stringify(response)), sent, target);
 const decoder = () => recode(ollama, sent, target);
 const counts = { prompt_eval_count: 3, eval_count: 4, total_duration: 1 };
 
 test("a whole answer", () => {
-  const answer = decode({
+  const completion = decode({
     model: "llama3:latest",
     message: { role: "assistant", content: "Hello", thinking: "hm" },
     done: true,
     done_reason: "stop",
     ...counts,
   });
-  assert.is(answer.model, "llama3:latest");
-  assert.equal(asJson(answer.choices), [
+  assert.is(completion.model, "llama3:latest");
+  assert.equal(asJson(completion.choices), [
     {
       index: 0,
       message: { role: "assistant", content: "Hello", refusal: null, reasoning_content: "hm" },
@@ -170,7 +170,11 @@ test("a whole answer", () => {
       finish_reason: "stop",
     },
   ]);
-  assert.equal(asJson(answer.usage), { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 });
+  assert.equal(asJson(completion.usage), {
+    prompt_tokens: 3,
+    completion_tokens: 4,
+    total_tokens: 7,
+  });
   assert.is(
     decode({ message: { content: "x" }, done_reason: "length" }).choices[0]!.finish_reason,
     "length",
@@ -216,9 +220,12 @@ test("a stream, cut anywhere", () => {
     stream.join("").trimEnd(),
   ]) {
     const chunks = decodeCutAnywhere(decoder, Buffer.from(text));
-    assert.is(chunks.map((one) => one.choices[0]?.delta.content ?? "").join(""), words.join(""));
     assert.is(
-      chunks.map((one) => one.choices[0]?.delta.reasoning_content ?? "").join(""),
+      chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join(""),
+      words.join(""),
+    );
+    assert.is(
+      chunks.map((chunk) => chunk.choices[0]?.delta.reasoning_content ?? "").join(""),
       "let me",
     );
     assert.is(chunks.at(-2)!.choices[0]!.finish_reason, "stop");
@@ -229,16 +236,16 @@ test("a stream, cut anywhere", () => {
 test("a byte order mark, and lines of white space", () => {
   const lines = ["\uFEFF", line({ content: "a" }), "  \r\n\t\n", line({ content: "b" }), last];
   const chunks = decodeCutAnywhere(decoder, Buffer.from(lines.join("")));
-  assert.is(chunks.map((one) => one.choices[0]?.delta.content ?? "").join(""), "ab");
+  assert.is(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join(""), "ab");
 });
 
 test("calls in a stream", () => {
   const call = (name: string) =>
     line({ content: "", tool_calls: [{ function: { name, arguments: {} } }] });
   const chunks = readChunks(decodeAll(decoder(), [Buffer.from(call("a") + call("b") + last)]));
-  const calls = chunks.flatMap((one) => one.choices[0]?.delta.tool_calls ?? []);
+  const calls = chunks.flatMap((chunk) => chunk.choices[0]?.delta.tool_calls ?? []);
   assert.equal(
-    calls.map((one) => [one.index, one.function?.name, one.function?.arguments]),
+    calls.map((call) => [call.index, call.function?.name, call.function?.arguments]),
     [
       [0, "a", "{}"],
       [1, "b", "{}"],
@@ -274,13 +281,13 @@ test("models and embeddings", async () => {
   ]);
   const embed = await ollama.embeddings!.encode({ input: "a", encoding_format: "base64" }, target);
   assert.equal(JSON.parse(String(embed.body)), { model: "llama3", input: ["a"] });
-  const answer = ollama.embeddings!.decode(
+  const embeddings = ollama.embeddings!.decode(
     Buffer.from('{"embeddings":[[1,2]],"prompt_eval_count":1}'),
     embed,
     target,
   );
-  assert.equal(answer.data, [{ object: "embedding", index: 0, embedding: [1, 2] }]);
-  assert.equal(answer.usage, { prompt_tokens: 1, total_tokens: 1 });
+  assert.equal(embeddings.data, [{ object: "embedding", index: 0, embedding: [1, 2] }]);
+  assert.equal(embeddings.usage, { prompt_tokens: 1, total_tokens: 1 });
   const unmetered = ollama.embeddings!.decode(Buffer.from('{"embeddings":[[1,2]]}'), embed, target);
   assert.is(unmetered.usage, undefined);
 });

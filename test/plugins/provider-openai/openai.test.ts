@@ -18,8 +18,8 @@ const test = suite("openai channels");
 let up: Upstream;
 let gateway: InProcessGateway;
 test.before(async () => {
-  up = await startUpstream((seen, res) =>
-    seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")),
+  up = await startUpstream((request, res) =>
+    request.body.stream ? stream(res, ...hello) : json(res, completion("Hello")),
   );
   const channels = Object.fromEntries(
     presets.map(({ name }) => [
@@ -62,9 +62,9 @@ test("every preset is an https address with its path, or a local one", () => {
 for (const { name } of presets) {
   test(`${name} answers and streams; what fits is sent untouched`, async () => {
     const body = { model: `${name}/m`, messages: [messages[1]], extra: { kept: true } };
-    const answer = await gateway.request("POST", "/v1/chat/completions", body);
-    assert.is(answer.status, 200);
-    assert.is(answer.headers.get("x-portico-dropped"), null);
+    const response = await gateway.request("POST", "/v1/chat/completions", body);
+    assert.is(response.status, 200);
+    assert.is(response.headers.get("x-portico-dropped"), null);
     assert.equal(up.seen[0]?.body, { ...body, model: "m" });
     assert.is(up.seen[0]?.headers.authorization, name === "vllm" ? "Custom" : `Bearer key-${name}`);
     const streamed = await gateway.request("POST", "/v1/chat/completions", {
@@ -76,14 +76,14 @@ for (const { name } of presets) {
 }
 
 test("fields that a server refuses are dropped and named; others renamed", async () => {
-  const answer = await gateway.request("POST", "/v1/chat/completions", {
+  const response = await gateway.request("POST", "/v1/chat/completions", {
     model: "groq/m",
     messages,
     logprobs: true,
     top_logprobs: 2,
     seed: 1,
   });
-  assert.is(answer.headers.get("x-portico-dropped"), "logprobs, top_logprobs");
+  assert.is(response.headers.get("x-portico-dropped"), "logprobs, top_logprobs");
   assert.equal(up.seen[0]?.body, { model: "m", messages, seed: 1 });
   await gateway.request("POST", "/v1/chat/completions", {
     model: "deepseek/m",
@@ -130,11 +130,11 @@ test("reasoning of earlier answers stays away from servers that refuse it, excep
 });
 
 test("OpenAI's own models are spared what they refuse", () => {
-  const asked = (model: string) =>
+  const applyRules = (model: string) =>
     apply("openai", { model, messages: [messages[1]!], top_k: 5, reasoning_effort: "low" });
-  assert.equal(asked("gpt-4o").dropped, ["top_k", "reasoning_effort"]);
-  assert.equal(asked("gpt-5").dropped, ["top_k"]);
-  assert.is(asked("o4-mini").request["reasoning_effort"], "low");
+  assert.equal(applyRules("gpt-4o").dropped, ["top_k", "reasoning_effort"]);
+  assert.equal(applyRules("gpt-5").dropped, ["top_k"]);
+  assert.is(applyRules("o4-mini").request["reasoning_effort"], "low");
   // A conversation that another provider began.
   const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
   const foreign = {
@@ -155,7 +155,7 @@ test("OpenAI's own models are spared what they refuse", () => {
 
 test("only OpenAI's own address, and channels that say so, are asked in the Responses format", () => {
   const urlOf = (name: string, baseUrl?: string, options: object = {}) => {
-    const preset = presets.find((one) => one.name === name)!;
+    const preset = presets.find((preset) => preset.name === name)!;
     const { responses } = openaiProvider(preset).wire!.native!;
     const target = makeTarget({ baseUrl: baseUrl ?? preset.baseUrl, options: { ...options } });
     const native = { form: "responses", body: { input: [] }, headers: {} };

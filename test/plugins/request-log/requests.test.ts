@@ -50,10 +50,10 @@ test("one page says who asked for what, what each attempt said, what each hook c
 });
 
 test("texts are kept of the channels and keys that log.content names, and of no others", async () => {
-  const kept = await storyOf(await ask("smart", KEYS.ci, { stream: true }));
-  assert.equal(kept.prompt, [{ role: "user", content: "Write to Bob" }]);
-  assert.match(JSON.stringify(kept.response), "Dear Ada");
-  const names = kept.hooks.find((hook: any) => hook.name === "names");
+  const story = await storyOf(await ask("smart", KEYS.ci, { stream: true }));
+  assert.equal(story.prompt, [{ role: "user", content: "Write to Bob" }]);
+  assert.match(JSON.stringify(story.response), "Dear Ada");
+  const names = story.hooks.find((hook: any) => hook.name === "names");
   assert.equal(names.changes, [{ field: "content", before: "Dear Bob", after: "Dear Ada" }]);
 
   const other = await storyOf(await ask("quiet/plain", KEYS.ci));
@@ -139,28 +139,31 @@ test("a failure of all targets names each of them", async () => {
 
 test("lists are filtered, and go on page by page", async () => {
   const list = async (query: string) => (await gateway.json("GET", `/requests?${query}`)).requests;
-  const cases: [string, (one: any) => boolean][] = [
-    ["key=ci", (one: any) => one.key === "ci"],
-    ["key=", (one: any) => one.key === null],
-    ["model=smart", (one: any) => one.alias === "smart"],
-    ["channel=two", (one: any) => one.attempts.some(({ channel }: any) => channel === "two")],
-    ["status=4xx", (one: any) => one.status >= 400 && one.status < 500],
-    ["status=401", (one: any) => one.status === 401],
-    ["principal=outside", (one: any) => one.principal === "outside"],
-    ["outcome=refused", (one: any) => one.outcome === "refused"],
-    ["tag=nightly", (one: any) => one.tags.includes("nightly")],
-    ["since=1h&outcome=ok", (one: any) => one.outcome === "ok"],
+  const cases: [string, (request: any) => boolean][] = [
+    ["key=ci", (request: any) => request.key === "ci"],
+    ["key=", (request: any) => request.key === null],
+    ["model=smart", (request: any) => request.alias === "smart"],
+    [
+      "channel=two",
+      (request: any) => request.attempts.some(({ channel }: any) => channel === "two"),
+    ],
+    ["status=4xx", (request: any) => request.status >= 400 && request.status < 500],
+    ["status=401", (request: any) => request.status === 401],
+    ["principal=outside", (request: any) => request.principal === "outside"],
+    ["outcome=refused", (request: any) => request.outcome === "refused"],
+    ["tag=nightly", (request: any) => request.tags.includes("nightly")],
+    ["since=1h&outcome=ok", (request: any) => request.outcome === "ok"],
   ];
   for (const [query, fits] of cases) {
-    const found = await list(query);
-    assert.ok(found.length > 0, query);
-    assert.ok(found.every(fits), query);
+    const rows = await list(query);
+    assert.ok(rows.length > 0, query);
+    assert.ok(rows.every(fits), query);
   }
   assert.equal(await list("until=2020-01-01"), []);
   const all = await list("limit=1000");
   const id = all[2].id as string;
   assert.equal(
-    (await list(`id=${id.slice(2)}`)).map((one: any) => one.id),
+    (await list(`id=${id.slice(2)}`)).map((request: any) => request.id),
     [id],
   );
 
@@ -168,12 +171,12 @@ test("lists are filtered, and go on page by page", async () => {
   let next = "";
   do {
     const page = await gateway.json("GET", `/requests?limit=3${next && `&before=${next}`}`);
-    paged.push(...page.requests.map((one: any) => one.id));
+    paged.push(...page.requests.map((request: any) => request.id));
     next = page.next ?? "";
   } while (next !== "");
   assert.equal(
     paged,
-    all.map((one: any) => one.id),
+    all.map((request: any) => request.id),
   );
 
   for (const bad of ["status=9", "outcome=good", "since=soon", "before=x", "limit=0"]) {
@@ -196,8 +199,8 @@ test("a request whose client left is cancelled, with the attempt that was under 
   abort.abort();
   await leaving.catch(() => {});
   const story = await until("the story", async () => {
-    const answer = await gateway.request("GET", `/requests/${id}`);
-    return answer.status === 200 ? ((await answer.json()) as any) : undefined;
+    const response = await gateway.request("GET", `/requests/${id}`);
+    return response.status === 200 ? ((await response.json()) as any) : undefined;
   });
   assert.equal([story.outcome, story.status, story.alias], ["cancelled", 499, "quiet/slow"]);
   assert.equal(
@@ -256,8 +259,8 @@ test("the owner's readings have an ETag, and those of a page and its files are l
   });
   await script.text();
   assert.is(script.status, 200);
-  const lineOf = (answer: Response) => {
-    const id = answer.headers.get("x-request-id");
+  const lineOf = (response: Response) => {
+    const id = response.headers.get("x-request-id");
     return gateway.lines.find((line) => line["id"] === id && line["msg"] === "request");
   };
   await until("the lines", () => lineOf(refused) !== undefined && lineOf(first) !== undefined);

@@ -109,8 +109,8 @@ export async function storyOf(response: Response): Promise<any> {
   const id = response.headers.get("x-request-id")!;
   let story: any;
   await until(`the story of ${id}`, async () => {
-    const answer = await gateway.request("GET", `/requests/${id}`);
-    if (answer.status === 200) story = await answer.json();
+    const response = await gateway.request("GET", `/requests/${id}`);
+    if (response.status === 200) story = await response.json();
     return story !== undefined;
   });
   return story;

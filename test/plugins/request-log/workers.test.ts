@@ -10,14 +10,14 @@ test("each worker lists the requests of all, page by page", async () => {
   try {
     const ids: string[] = [];
     const ask = async () => {
-      const answer = await gateway.request(
+      const response = await gateway.request(
         "POST",
         "/v1/chat/completions",
         { model: "echo", messages: [{ role: "user", content: "hi" }] },
         { headers: { connection: "close" } },
       );
-      await answer.text();
-      ids.push(answer.headers.get("x-request-id")!);
+      await response.text();
+      ids.push(response.headers.get("x-request-id")!);
     };
     for (let i = 0; i < 8; i++) await ask();
     await until("all requests", async () => {

@@ -42,10 +42,10 @@ test.before(async () => {
 test.after(() => every?.stop());
 
 for (const name of names) {
-  const way = (): ProviderUnderTest => every.ways.get(name)!;
+  const testedProvider = (): ProviderUnderTest => every.ways.get(name)!;
 
   test(`${name}: a response, with instructions, limits and usage`, async () => {
-    const { model, fake, script } = way();
+    const { model, fake, script } = testedProvider();
     script({ answer: { text: ["Hel", "lo"] } });
     const response = await client.responses.create({
       model,
@@ -72,7 +72,7 @@ for (const name of names) {
   });
 
   test(`${name}: a stream has the format's events in order`, async () => {
-    const { model, script } = way();
+    const { model, script } = testedProvider();
     script({ answer: { text: ["Hel", "lo"] } });
     const stream = client.responses.stream({ model, input: "Hi" });
     const types: string[] = [];
@@ -102,7 +102,7 @@ for (const name of names) {
   });
 
   test(`${name}: parallel calls, whole and streamed, and back with results by previous_response_id`, async () => {
-    const { model, fake, script } = way();
+    const { model, fake, script } = testedProvider();
     script({
       answer: { calls: [{ name: "get_weather", args: { city: "Rome" } }, { name: "get_time" }] },
     });
@@ -168,7 +168,7 @@ for (const name of names) {
   });
 
   test(`${name}: an image reaches the model`, async () => {
-    const { model, fake, script } = way();
+    const { model, fake, script } = testedProvider();
     script({ answer: { text: ["A dot"] } });
     await client.responses.create({
       model,
@@ -186,7 +186,7 @@ for (const name of names) {
   });
 
   test(`${name}: reasoning comes as an item of its own, before the text`, async () => {
-    const { model, script } = way();
+    const { model, script } = testedProvider();
     script({ answer: { reasoning: "hm", text: ["Yes"] } });
     const request = { model, input: "Hi", reasoning: { summary: "auto" as const } };
     for (const response of [
@@ -205,7 +205,7 @@ for (const name of names) {
   });
 
   test(`${name}: a response that was cut off names the reason`, async () => {
-    const { model, script } = way();
+    const { model, script } = testedProvider();
     script({ answer: { text: ["Hel"], finish: "length" } });
     for (const response of [
       await client.responses.create({ model, input: "Hi" }),
@@ -217,7 +217,7 @@ for (const name of names) {
   });
 
   test(`${name}: errors are the package's own classes`, async () => {
-    const { model, script } = way();
+    const { model, script } = testedProvider();
     const raised = (step: Parameters<ProviderUnderTest["script"]>[0], stream: boolean) => {
       script(step);
       return client.responses.create({ model, input: "Hi", stream }).then(
@@ -234,7 +234,7 @@ for (const name of names) {
   });
 
   test(`${name}: a stream that breaks ends with error and response.failed`, async () => {
-    const { model, script } = way();
+    const { model, script } = testedProvider();
     script({ broken: "cut", script: { text: ["Hel", "lo"] } });
     const events: OpenAI.Responses.ResponseStreamEvent[] = [];
     for await (const event of await client.responses.create({ model, input: "Hi", stream: true }))
@@ -246,7 +246,7 @@ for (const name of names) {
   });
 
   test(`${name}: leaving cuts the upstream`, async () => {
-    const { model, fake, script } = way();
+    const { model, fake, script } = testedProvider();
     script({ endless: "x" });
     for await (const event of await client.responses.create({ model, input: "Hi", stream: true })) {
       if (event.type === "response.output_text.delta") break;

@@ -48,9 +48,9 @@ test("a compacted conversation is a summary that the gateway understands later",
       ["compaction", undefined],
     ],
   );
-  const asked = up.views[0]!.turns[0]!.text;
+  const prompt = up.views[0]!.turns[0]!.text;
   for (const text of ["I like tea", "brew", '{"cups":2}', "Brewed.", "Here."])
-    assert.ok(asked.includes(text), text);
+    assert.ok(prompt.includes(text), text);
   const item = compacted.output.at(-1);
   assert.match(item.id, /^cmp_/);
   const next = [item, { role: "user", content: "Another one" }];
@@ -62,8 +62,8 @@ test("a compacted conversation is a summary that the gateway understands later",
 
 test("a stored conversation is compacted by its last response", async () => {
   const first = await gateway.json("POST", "/v1/responses", { model, input: "I like milk" });
-  const asked = { model, previous_response_id: first.id, input: "And sugar" };
-  await gateway.json("POST", "/v1/responses/compact", asked);
+  const body = { model, previous_response_id: first.id, input: "And sugar" };
+  await gateway.json("POST", "/v1/responses/compact", body);
   assert.match(up.views.at(-1)!.turns[0]!.text, /I like milk[\s\S]*And sugar/);
 });
 
@@ -86,8 +86,8 @@ test("a request that ends with a compaction trigger is answered with the item", 
   const { encrypted_content: sealed } = events.at(-1)!.response.output[0];
   assert.is(sealed, whole.output[0].encrypted_content);
   // It stands for all that was before it.
-  const asked = { model, previous_response_id: whole.id, input: "Go on" };
-  await gateway.json("POST", "/v1/responses", asked);
+  const body = { model, previous_response_id: whole.id, input: "Go on" };
+  await gateway.json("POST", "/v1/responses", body);
   const texts = up.views.at(-1)!.turns.map(({ text }) => text);
   assert.is(texts.length, 2);
   assert.match(texts[0]!, /The user likes tea\./);

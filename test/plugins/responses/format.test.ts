@@ -89,26 +89,30 @@ test("previous_response_id continues a conversation, without its earlier instruc
 });
 
 test("stored responses are read, listed and deleted; what is not stored is not there", async () => {
-  const made = await client.responses.create({ model: "echo", input: "Hi", metadata: { a: "b" } });
-  const { output_text: _, ...plain } = made;
-  const read = await client.responses.retrieve(made.id);
+  const stored = await client.responses.create({
+    model: "echo",
+    input: "Hi",
+    metadata: { a: "b" },
+  });
+  const { output_text: _, ...plain } = stored;
+  const read = await client.responses.retrieve(stored.id);
   assert.equal(
     JSON.parse(JSON.stringify({ ...read, output_text: undefined })),
     JSON.parse(JSON.stringify(plain)),
   );
   assert.equal(read.metadata, { a: "b" });
-  const { data } = await client.responses.inputItems.list(made.id);
+  const { data } = await client.responses.inputItems.list(stored.id);
   assert.equal((data[0] as { content: unknown }).content, [{ type: "input_text", text: "Hi" }]);
-  const streamed = await raised(client.responses.retrieve(made.id, { stream: true }));
+  const streamed = await raised(client.responses.retrieve(stored.id, { stream: true }));
   assert.equal([streamed.status, streamed.param], [400, "stream"]);
-  await client.responses.delete(made.id);
-  for (const id of [made.id, "resp_00", "nonsense"])
+  await client.responses.delete(stored.id);
+  for (const id of [stored.id, "resp_00", "nonsense"])
     assert.instance(await raised(client.responses.retrieve(id)), OpenAI.NotFoundError);
-  const gone = await raised(
-    client.responses.create({ model: "echo", input: "Hi", previous_response_id: made.id }),
+  const error = await raised(
+    client.responses.create({ model: "echo", input: "Hi", previous_response_id: stored.id }),
   );
   assert.equal(
-    [gone.status, gone.code, gone.param],
+    [error.status, error.code, error.param],
     [400, "previous_response_not_found", "previous_response_id"],
   );
   const unkept = await client.responses.create({ model: "echo", input: "Hi", store: false });
@@ -117,16 +121,16 @@ test("stored responses are read, listed and deleted; what is not stored is not t
 });
 
 test("a client's responses are its own", async () => {
-  const of = (apiKey: string) =>
+  const clientOf = (apiKey: string) =>
     new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey, maxRetries: 0 });
-  const made = await of("key-ann").responses.create({ model: "echo", input: "secret" });
-  await of("key-ann").responses.retrieve(made.id);
-  for (const other of [of("key-bob"), client]) {
-    assert.instance(await raised(other.responses.retrieve(made.id)), OpenAI.NotFoundError);
-    assert.instance(await raised(other.responses.delete(made.id)), OpenAI.NotFoundError);
+  const stored = await clientOf("key-ann").responses.create({ model: "echo", input: "secret" });
+  await clientOf("key-ann").responses.retrieve(stored.id);
+  for (const other of [clientOf("key-bob"), client]) {
+    assert.instance(await raised(other.responses.retrieve(stored.id)), OpenAI.NotFoundError);
+    assert.instance(await raised(other.responses.delete(stored.id)), OpenAI.NotFoundError);
     assert.instance(
       await raised(
-        other.responses.create({ model: "echo", input: "x", previous_response_id: made.id }),
+        other.responses.create({ model: "echo", input: "x", previous_response_id: stored.id }),
       ),
       OpenAI.BadRequestError,
     );
@@ -134,13 +138,13 @@ test("a client's responses are its own", async () => {
       await raised(
         other.responses.create({
           model: "echo",
-          input: [{ type: "item_reference", id: made.output[0]!.id! }],
+          input: [{ type: "item_reference", id: stored.output[0]!.id! }],
         }),
       ),
       OpenAI.BadRequestError,
     );
   }
-  await of("key-ann").responses.delete(made.id);
+  await clientOf("key-ann").responses.delete(stored.id);
 });
 
 test("an item that is only named is taken from what is kept", async () => {
@@ -163,9 +167,9 @@ test("an item that is only named is taken from what is kept", async () => {
 test("storeDays 0 keeps nothing", async () => {
   const own = await startGateway({ config: { responses: { storeDays: 0 } } });
   try {
-    const made = await own.json("POST", "/v1/responses", { model: "echo", input: "Hi" });
-    assert.is(made.store, false);
-    assert.is((await own.request("GET", `/v1/responses/${made.id}`)).status, 404);
+    const stored = await own.json("POST", "/v1/responses", { model: "echo", input: "Hi" });
+    assert.is(stored.store, false);
+    assert.is((await own.request("GET", `/v1/responses/${stored.id}`)).status, 404);
   } finally {
     await own.stop();
   }
@@ -174,8 +178,8 @@ test("storeDays 0 keeps nothing", async () => {
 test("hooks see and change, answer, refuse and add to these messages as to all others", async () => {
   for (const stream of [false, true]) {
     const text = async (input: string, model = "echo") => {
-      const answer = await gateway.request("POST", "/v1/responses", { model, input, stream });
-      return [answer.status, await answer.text()] as const;
+      const response = await gateway.request("POST", "/v1/responses", { model, input, stream });
+      return [response.status, await response.text()] as const;
     };
     assert.match((await text("reply please"))[1], "by a hook");
     const [status, blocked] = await text("block please");
@@ -213,9 +217,9 @@ test("LangChain works over this format too, tools included", async () => {
       function: { name: "get_weather", parameters: { type: "object", properties: {} } },
     },
   ]);
-  const asked = await bound.invoke([new HumanMessage("Weather?")]);
+  const message = await bound.invoke([new HumanMessage("Weather?")]);
   assert.equal(
-    asked.tool_calls?.map(({ name, args }) => [name, args]),
+    message.tool_calls?.map(({ name, args }) => [name, args]),
     [["get_weather", { city: "Rome" }]],
   );
 });
@@ -270,20 +274,20 @@ test("answers name the channel; what was left out is named; errors have OpenAI's
     made_up: 1,
     seed: null,
   };
-  const kept = {
+  const echoed = {
     metadata: { a: "b" },
     store: false,
     include: ["reasoning.encrypted_content"],
     background: false,
   };
-  const answer = await gateway.request("POST", "/v1/responses", {
+  const response = await gateway.request("POST", "/v1/responses", {
     model: "echo",
     input: "Hi",
     ...lost,
-    ...kept,
+    ...echoed,
   });
-  assert.is(answer.headers.get("x-portico-channel"), "echo");
-  assert.is(answer.headers.get("x-portico-dropped"), "truncation, max_tool_calls, made_up");
+  assert.is(response.headers.get("x-portico-channel"), "echo");
+  assert.is(response.headers.get("x-portico-dropped"), "truncation, max_tool_calls, made_up");
   const bad = await gateway.request("POST", "/v1/responses", {
     model: "echo",
     input: [{ type: "telepathy_call" }],
@@ -301,9 +305,9 @@ test("answers name the channel; what was left out is named; errors have OpenAI's
 
 test("a request that is wrong is refused with the place of the error", async () => {
   const paramOf = async (body: object): Promise<unknown> => {
-    const answer = await gateway.request("POST", "/v1/responses", { model: "echo", ...body });
-    const { error } = (await answer.json()) as { error: { param?: unknown } };
-    return answer.status === 400 ? error.param : answer.status;
+    const response = await gateway.request("POST", "/v1/responses", { model: "echo", ...body });
+    const { error } = (await response.json()) as { error: { param?: unknown } };
+    return response.status === 400 ? error.param : response.status;
   };
   const rows: [object, string][] = [
     [{ model: "" }, "model"],
@@ -364,13 +368,13 @@ test("a request that is wrong is refused with the place of the error", async () 
 test("settings become the members of a chat request", () => {
   const input = [{ role: "user", content: "Hi" }];
   const read = (body: object): Record<string, any> => {
-    const asked = { model: "m", input, ...body };
+    const request = { model: "m", input, ...body };
     const { toolMembers } = readConversation(
-      asked,
+      request,
       { instructions: undefined, earlier: [], input },
       new Reading(),
     );
-    return asJson({ ...readSettings(asked, new Reading()).request, ...toolMembers });
+    return asJson({ ...readSettings(request, new Reading()).request, ...toolMembers });
   };
   const tools = [{ type: "function", name: "a", parameters: { type: "object" }, strict: true }];
   assert.equal(read({ tools }).tools, [

@@ -148,8 +148,8 @@ const written = (event: any) => `event: ${event.type}\ndata: ${JSON.stringify(ev
 
 async function askStream(events: any[]): Promise<any[]> {
   up.answer = (_, res) => stream(res, ...events.map(written));
-  const asked = { model: "up/gpt-5", input: "Hi", stream: true, tools: [{ type: "web_search" }] };
-  const response = await gateway.request("POST", "/v1/responses", asked);
+  const request = { model: "up/gpt-5", input: "Hi", stream: true, tools: [{ type: "web_search" }] };
+  const response = await gateway.request("POST", "/v1/responses", request);
   assert.is(response.status, 200);
   assert.is(response.headers.get("x-portico-dropped"), null);
   assert.is(up.seen.at(-1)!.path, "/v1/responses");
@@ -187,8 +187,8 @@ for (const mode of ["piece", "hold", "whole"]) {
     const lastDelta = came.findLastIndex((event) => isTextDelta(event) && event.output_index === 3);
     assert.ok(lastDelta < done);
     const { id } = came[0].response;
-    const kept = await gateway.json("GET", `/v1/responses/${id}`);
-    assert.equal(kept.output, expected.at(-1).response.output);
+    const stored = await gateway.json("GET", `/v1/responses/${id}`);
+    assert.equal(stored.output, expected.at(-1).response.output);
   });
 
   test(`${mode}: a stream whose text no hook changes passes event by event`, async () => {
@@ -219,8 +219,8 @@ test("in a whole response only the text changes", async () => {
     ["so good", "so good"],
   ]) {
     up.answer = (_, res) => json(res, responseOf(output(text!)));
-    const asked = { model: "up/gpt-5", input: "Hi", tools: [{ type: "web_search" }] };
-    const body = await gateway.json("POST", "/v1/responses", asked);
+    const request = { model: "up/gpt-5", input: "Hi", tools: [{ type: "web_search" }] };
+    const body = await gateway.json("POST", "/v1/responses", request);
     assert.equal([body.output, body.unknown_member], [output(expected!), { big: 1 }]);
     assert.is(body.usage.total_tokens, 27);
   }

@@ -12,7 +12,7 @@ import { suite } from "../../support/suite.ts";
 const test = suite("responses native");
 let gateway: InProcessGateway;
 let server: Server;
-let seen: { path: string; headers: IncomingHttpHeaders; body: any }[] = [];
+let requests: { path: string; headers: IncomingHttpHeaders; body: any }[] = [];
 /** What the upstream says next. */
 let output: object[] = [];
 let failure: object | undefined;
@@ -128,12 +128,12 @@ test.before(async () => {
     req.on("data", (part: Buffer) => parts.push(part));
     req.on("end", () => {
       const body = JSON.parse(Buffer.concat(parts).toString("utf8"));
-      seen.push({ path: req.url ?? "", headers: req.headers, body });
-      const { status, answer } = answerOf(req.url!, body);
-      const isStream = typeof answer === "string";
+      requests.push({ path: req.url ?? "", headers: req.headers, body });
+      const { status, answer: upstreamBody } = answerOf(req.url!, body);
+      const isStream = typeof upstreamBody === "string";
       const type = isStream ? "text/event-stream" : "application/json";
       res.writeHead(status, { "content-type": type });
-      res.end(isStream ? answer : JSON.stringify(answer));
+      res.end(isStream ? upstreamBody : JSON.stringify(upstreamBody));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -154,20 +154,20 @@ test.after(async () => {
   server?.close();
 });
 test.before.each(() => {
-  seen = [];
+  requests = [];
   output = [message("Hello there")];
   failure = undefined;
 });
 
 async function ask(body: object): Promise<{ status: number; headers: Headers; body: any }> {
-  const asked = { model: "up/gpt-5", input: "Hi", ...body };
-  const response = await gateway.request("POST", "/v1/responses", asked);
+  const request = { model: "up/gpt-5", input: "Hi", ...body };
+  const response = await gateway.request("POST", "/v1/responses", request);
   return { status: response.status, headers: response.headers, body: await response.json() };
 }
 
 async function stream(body: object): Promise<{ name: string; data: any }[]> {
-  const asked = { model: "up/gpt-5", input: "Hi", stream: true, ...body };
-  const response = await gateway.request("POST", "/v1/responses", asked);
+  const streamRequest = { model: "up/gpt-5", input: "Hi", stream: true, ...body };
+  const response = await gateway.request("POST", "/v1/responses", streamRequest);
   const blocks = (await response.text()).split("\n\n").filter((block) => block.includes("data:"));
   return blocks.map((block) => ({
     name: /^event: (.*)$/m.exec(block)![1]!,
@@ -189,7 +189,7 @@ test("a request goes out as it is, and so the response comes back", async () => 
   });
   assert.is(status, 200);
   assert.equal([headers.get("x-portico-dropped"), headers.get("x-portico-model")], [null, "gpt-5"]);
-  const sent = seen[0]!;
+  const sent = requests[0]!;
   assert.equal([sent.path, sent.body.model], ["/v1/responses", "gpt-5"]);
   assert.equal([sent.body.tools, sent.body.unknown_member], [tools, [1]]);
   assert.equal([sent.body.store, sent.body.include], [false, ["reasoning.encrypted_content"]]);
@@ -210,8 +210,8 @@ test("a stream passes event by event, with the gateway's own id and numbers", as
   const last = events.at(-1)!;
   assert.is(last.name, "response.completed");
   assert.equal(last.data.response.output, output);
-  const kept = await gateway.json("GET", `/v1/responses/${[...ids][0]}`);
-  assert.equal(kept.output, output);
+  const stored = await gateway.json("GET", `/v1/responses/${[...ids][0]}`);
+  assert.equal(stored.output, output);
 });
 
 test("the gateway keeps the conversation, with its encrypted reasoning", async () => {
@@ -219,7 +219,7 @@ test("the gateway keeps the conversation, with its encrypted reasoning", async (
   const first = (await ask({ input: "A" })).body;
   output = [message("Two")];
   const events = await stream({ input: "B", previous_response_id: first.id });
-  const { input } = seen.at(-1)!.body;
+  const { input } = requests.at(-1)!.body;
   assert.equal(
     input.map((item: any) => item.type),
     ["message", "reasoning", "message", "message"],
@@ -232,11 +232,12 @@ test("the gateway keeps the conversation, with its encrypted reasoning", async (
       { role: "user", content: "C" },
     ],
   });
-  assert.equal([named.status, seen.at(-1)!.body.input[0].type], [200, "message"]);
+  assert.equal([named.status, requests.at(-1)!.body.input[0].type], [200, "message"]);
   const { id } = events.at(-1)!.data.response;
-  for (const kept of [id, named.body.id]) await gateway.json("DELETE", `/v1/responses/${kept}`);
-  const gone = await ask({ input: [{ type: "item_reference", id: "msg_up1" }] });
-  assert.equal([gone.status, gone.body.error.param], [400, "input[0].id"]);
+  for (const storedId of [id, named.body.id])
+    await gateway.json("DELETE", `/v1/responses/${storedId}`);
+  const response = await ask({ input: [{ type: "item_reference", id: "msg_up1" }] });
+  assert.equal([response.status, response.body.error.param], [400, "input[0].id"]);
 });
 
 test("a conversation that began on another channel continues here, without the items that only the gateway can read", async () => {
@@ -249,19 +250,19 @@ test("a conversation that began on another channel continues here, without the i
       { type: "message", role: "assistant", content: [{ type: "output_text", text: "B" }] },
     ],
   });
-  assert.equal([status, seen.at(-1)!.body.input.length], [200, 2]);
+  assert.equal([status, requests.at(-1)!.body.input.length], [200, 2]);
 });
 
 test("what the gateway adds does not make a request fail", async () => {
   const { status, body } = await ask({ model: "up/gpt-4o" });
   assert.is(status, 200);
   assert.equal(
-    seen.map((one) => one.body.include),
+    requests.map((request) => request.body.include),
     [["reasoning.encrypted_content"], undefined],
   );
   assert.is(body.output[0].content[0].text, "Hello there");
-  const asked = await ask({ model: "up/gpt-4o", include: ["reasoning.encrypted_content"] });
-  assert.is(asked.status, 400);
+  const response = await ask({ model: "up/gpt-4o", include: ["reasoning.encrypted_content"] });
+  assert.is(response.status, 400);
 });
 
 test("usage is counted; secrets of the channel are hidden, also where events repeat them", async () => {
@@ -291,13 +292,13 @@ test("azure is asked at its own addresses", async () => {
   await ask({ model: "az/dep" });
   await ask({ model: "classic/dep" });
   assert.equal(
-    seen.map(({ path, body }) => [path, body.model]),
+    requests.map(({ path, body }) => [path, body.model]),
     [
       ["/openai/v1/responses", "dep"],
       ["/openai/responses?api-version=2025-04-01-preview", "dep"],
     ],
   );
-  assert.is(seen[0]!.headers["api-key"], "secret-key-of-the-channel");
+  assert.is(requests[0]!.headers["api-key"], "secret-key-of-the-channel");
 });
 
 test("tokens are counted, and conversations compacted, by the upstream", async () => {
@@ -305,18 +306,18 @@ test("tokens are counted, and conversations compacted, by the upstream", async (
     model: "up/gpt-5",
     input: "Hi",
   });
-  assert.equal([counted.input_tokens, seen[0]!.path], [42, "/v1/responses/input_tokens"]);
+  assert.equal([counted.input_tokens, requests[0]!.path], [42, "/v1/responses/input_tokens"]);
   const compacted = await gateway.json("POST", "/v1/responses/compact", {
     model: "up/gpt-5",
     input: "Hi",
     stream: false,
   });
-  assert.is(seen[1]!.path, "/v1/responses/compact");
-  assert.equal(Object.keys(seen[1]!.body).sort(), ["input", "model"]);
+  assert.is(requests[1]!.path, "/v1/responses/compact");
+  assert.equal(Object.keys(requests[1]!.body).sort(), ["input", "model"]);
   assert.equal([compacted.unknown_member, compacted.output[0].encrypted_content], [1, "gBBBB"]);
   const input = [compacted.output[0], { role: "user", content: "Go on" }];
   await ask({ input });
-  assert.equal(seen.at(-1)!.body.input, input);
+  assert.equal(requests.at(-1)!.body.input, input);
 });
 
 test("where hooks put texts in front of what leaves, the request is translated", async () => {
@@ -326,12 +327,12 @@ test("where hooks put texts in front of what leaves, the request is translated",
   const hook = hookFiles("greeter", "event.messages.push('Welcome.');");
   const other = await startGateway({ config: { channels: { up } }, files: hook });
   try {
-    const asked = { model: "up/gpt-5", input: "Hi" };
-    const response = await other.json("POST", "/v1/responses", asked);
-    assert.is(seen[0]!.path, "/v1/chat/completions");
+    const request = { model: "up/gpt-5", input: "Hi" };
+    const response = await other.json("POST", "/v1/responses", request);
+    assert.is(requests[0]!.path, "/v1/chat/completions");
     assert.is(response.output[0].content[0].text, "Welcome.\n\nBy chat");
     const tools = [{ type: "web_search" }];
-    const forced = { ...asked, tools, tool_choice: { type: "web_search" } };
+    const forced = { ...request, tools, tool_choice: { type: "web_search" } };
     assert.is((await other.request("POST", "/v1/responses", forced)).status, 400);
   } finally {
     await other.stop();

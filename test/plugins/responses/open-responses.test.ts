@@ -76,8 +76,8 @@ interface Event {
 }
 
 async function eventsOf(body: object): Promise<Event[]> {
-  const asked = { model: "up/gpt-4o", stream: true, ...body };
-  const response = await gateway.request("POST", "/v1/responses", asked);
+  const request = { model: "up/gpt-4o", stream: true, ...body };
+  const response = await gateway.request("POST", "/v1/responses", request);
   const blocks = (await response.text()).split("\n\n").filter((block) => block.includes("data:"));
   return blocks.map((block) => ({
     name: /^event: (.*)$/m.exec(block)![1]!,
@@ -135,10 +135,10 @@ test("a function call, whole and streamed; tools are given back with all their m
   );
   assert.equal([response.tools[0].strict, response.tools[0].description], [null, null]);
   const names = (await eventsOf(body)).map((event) => event.name);
-  for (const one of ["output_item.added", "function_call_arguments.delta"])
-    assert.ok(names.includes(`response.${one}`), one);
-  for (const one of ["function_call_arguments.done", "output_item.done"])
-    assert.ok(names.includes(`response.${one}`), one);
+  for (const suffix of ["output_item.added", "function_call_arguments.delta"])
+    assert.ok(names.includes(`response.${suffix}`), suffix);
+  for (const type of ["function_call_arguments.done", "output_item.done"])
+    assert.ok(names.includes(`response.${type}`), type);
 });
 
 test("a format is given back with all its members; penalties reach the upstream", async () => {

@@ -14,12 +14,12 @@ const response = () => newResponse("resp_ab", { model: "asked", input: "Hi" }, f
 async function events(chunks: ChatChunk[]): Promise<any[]> {
   const translator = acceptChunks(createEncoder(response(), () => undefined, toolOf));
   return readNamedEvents(
-    chunks.map((one) => translator.chunk(one)).join("") + (await translator.end()),
+    chunks.map((chunk) => translator.chunk(chunk)).join("") + (await translator.end()),
   );
 }
 const brief = (list: any[]) =>
   list.map(({ type, output_index: index, delta }) =>
-    [type.replace("response.", ""), index, delta].filter((one) => one !== undefined).join(" "),
+    [type.replace("response.", ""), index, delta].filter((value) => value !== undefined).join(" "),
   );
 
 test("reasoning, text and calls are items in order, each begun and ended", async () => {
@@ -60,7 +60,7 @@ test("reasoning, text and calls are items in order, each begun and ended", async
   assert.equal([status, model, usage.total_tokens], ["completed", "up", 3]);
   // Each item's own last event says what the response says in the end.
   assert.equal(
-    list.filter((one) => one.type === "response.output_item.done").map((one) => one.item),
+    list.filter((event) => event.type === "response.output_item.done").map((event) => event.item),
     output,
   );
 });
@@ -120,7 +120,7 @@ test("calls whose pieces come mixed keep them, and one without arguments has an 
     list.at(-1).response.output.map((item: { arguments: string }) => item.arguments),
     ['{"a":1}', '{"b":2}', "{}"],
   );
-  assert.is(list.filter((one) => one.type === "response.output_item.done").length, 3);
+  assert.is(list.filter((event) => event.type === "response.output_item.done").length, 3);
 });
 
 test("a cut answer is incomplete, and its last item too", async () => {
@@ -153,20 +153,20 @@ test("a failure ends the stream with error and response.failed, which holds the 
 });
 
 test("the last event waits until the response is kept", async () => {
-  let kept: Record<string, unknown> | undefined;
+  let stored: Record<string, unknown> | undefined;
   const translator = acceptChunks(
     createEncoder(
       response(),
       async (ended) => {
         await new Promise<void>((resolve) => setImmediate(resolve));
-        kept = ended;
+        stored = ended;
       },
       toolOf,
     ),
   );
   translator.chunk(chunk({ content: "A" }));
   const text = await translator.end();
-  assert.is(kept!["status"], "completed");
+  assert.is(stored!["status"], "completed");
   assert.match(text, "response.completed");
 });
 

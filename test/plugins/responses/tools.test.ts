@@ -41,15 +41,15 @@ interface Answer {
 }
 
 async function ask(body: object): Promise<Answer> {
-  const asked = { model: "up/gpt-4o", input: [user("hi")], store: false, ...body };
-  const response = await gateway.request("POST", "/v1/responses", asked);
+  const request = { model: "up/gpt-4o", input: [user("hi")], store: false, ...body };
+  const response = await gateway.request("POST", "/v1/responses", request);
   const dropped = response.headers.get("x-portico-dropped");
   return { status: response.status, dropped, body: await response.json() };
 }
 
 async function stream(body: object): Promise<any[]> {
-  const asked = { model: "up/gpt-4o", input: [user("hi")], stream: true, ...body };
-  const response = await gateway.request("POST", "/v1/responses", asked);
+  const streamRequest = { model: "up/gpt-4o", input: [user("hi")], stream: true, ...body };
+  const response = await gateway.request("POST", "/v1/responses", streamRequest);
   return readNamedEvents(await response.text());
 }
 
@@ -239,12 +239,14 @@ test("items that only record what OpenAI did are left out and named", async () =
     { type: "tool_search_call", id: "t_1", execution: "server", arguments: {} },
     { type: "compaction", encrypted_content: "of another provider" },
   ];
-  const said = {
+  const assistantMessage = {
     type: "message",
     role: "assistant",
     content: [{ type: "output_text", text: "A" }],
   };
-  const { status, dropped } = await ask({ input: [user("Q"), ...records, said, user("R")] });
+  const { status, dropped } = await ask({
+    input: [user("Q"), ...records, assistantMessage, user("R")],
+  });
   assert.equal([status, dropped], [200, records.map((_, i) => `input[${i + 1}]`).join(", ")]);
   assert.equal(
     up.views.at(-1)!.turns.map(({ role, text }) => `${role}:${text}`),

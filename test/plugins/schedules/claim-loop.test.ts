@@ -38,8 +38,8 @@ function fakeStore(
     abandon: async () => 0,
     workers: async () => [],
     inSoleUse: () => false,
-    onWork: (_kind: string, told: () => void) => {
-      wake = told;
+    onWork: (_kind: string, notify: () => void) => {
+      wake = notify;
       return () => {
         wake = () => {};
       };
@@ -59,34 +59,34 @@ function loopOver(
 
 test("work that is announced while the loop looks for the next time is claimed at once", async () => {
   const looked = gate();
-  const answer = gate();
-  const taken = gate<string>();
+  const response = gate();
+  const claimed = gate<string>();
   let claims = 0;
   const { store, work } = fakeStore({
     claim: async () => (++claims === 2 ? [claimOf("late")] : []),
     nextWorkAt: async () => {
       looked.open();
-      await answer.opened;
+      await response.opened;
       return undefined;
     },
   });
-  const loop = loopOver(store, async ({ item }) => taken.open(item.id));
+  const loop = loopOver(store, async ({ item }) => claimed.open(item.id));
   loop.start();
   await looked.opened;
   work();
-  answer.open();
-  assert.is(await taken.opened, "late");
+  response.open();
+  assert.is(await claimed.opened, "late");
   await loop.stop();
 });
 
 test("an item that is claimed while it stops is stopped with the others", async () => {
-  const asked = gate();
-  const answer = gate<Claim[]>();
+  const request = gate();
+  const response = gate<Claim[]>();
   const reasons: unknown[] = [];
   const { store } = fakeStore({
     claim: () => {
-      asked.open();
-      return answer.opened;
+      request.open();
+      return response.opened;
     },
   });
   const loop = loopOver(store, async (_claim, signal) => {
@@ -94,9 +94,9 @@ test("an item that is claimed while it stops is stopped with the others", async 
     reasons.push(signal.reason);
   });
   loop.start();
-  await asked.opened;
+  await request.opened;
   const stopped = loop.stop();
-  answer.open([claimOf("a")]);
+  response.open([claimOf("a")]);
   await stopped;
   assert.equal(
     reasons.map((reason) => (reason as Stopped).why),
@@ -228,7 +228,7 @@ test("while no other process has the store open nobody is looked for, and as soo
       return leases;
     },
     abandon: async (name) => {
-      leases = leases.filter((one) => one !== name);
+      leases = leases.filter((lease) => lease !== name);
       return 1;
     },
   });

@@ -11,13 +11,13 @@ function fakeLoop(due: number[]) {
   let step = 0;
   const fired: number[] = [];
   const errors: unknown[] = [];
-  let asked = 0;
+  let lookups = 0;
   let rewound = 0;
   const now = (): number => Date.now() + step;
   const loop: DueLoop = startDueTimer({
     now,
     async nextDueAt() {
-      asked++;
+      lookups++;
       return due.length === 0 ? undefined : Math.min(...due);
     },
     async run(at) {
@@ -37,7 +37,7 @@ function fakeLoop(due: number[]) {
     loop,
     fired,
     errors,
-    asked: () => asked,
+    asked: () => lookups,
     rewound: () => rewound,
     step: (ms: number) => {
       step += ms;
@@ -48,33 +48,33 @@ function fakeLoop(due: number[]) {
 
 test("fires at the due time, and what is added is seen at once", async () => {
   const first = Date.now() + 60;
-  const it = fakeLoop([first]);
-  await until("the first", () => it.fired.includes(first));
+  const fake = fakeLoop([first]);
+  await until("the first", () => fake.fired.includes(first));
   const second = Date.now() + 30;
-  it.due.push(second);
-  it.loop.poke();
-  await until("the second", () => it.fired.includes(second));
-  assert.equal(it.errors, []);
-  await it.loop.stop();
+  fake.due.push(second);
+  fake.loop.poke();
+  await until("the second", () => fake.fired.includes(second));
+  assert.equal(fake.errors, []);
+  await fake.loop.stop();
 });
 
 test("asks nobody while nothing is due", async () => {
-  const it = fakeLoop([Date.now() + 3_600_000]);
-  await until("the first look", () => it.asked() > 0);
-  const before = it.asked();
+  const fake = fakeLoop([Date.now() + 3_600_000]);
+  await until("the first look", () => fake.asked() > 0);
+  const before = fake.asked();
   await new Promise((resolve) => setTimeout(resolve, 1_300));
-  assert.is(it.asked(), before);
-  await it.loop.stop();
+  assert.is(fake.asked(), before);
+  await fake.loop.stop();
 });
 
 test("notices a step forward within a second or so, and a step back", async () => {
-  const it = fakeLoop([Date.now() + 3_600_000]);
-  await until("the first look", () => it.asked() > 0);
-  it.step(3_600_000);
-  await until("the slot after the step", () => it.fired.length === 1);
-  it.step(-7_200_000);
-  await until("the step back", () => it.rewound() > 0);
-  await it.loop.stop();
+  const fake = fakeLoop([Date.now() + 3_600_000]);
+  await until("the first look", () => fake.asked() > 0);
+  fake.step(3_600_000);
+  await until("the slot after the step", () => fake.fired.length === 1);
+  fake.step(-7_200_000);
+  await until("the step back", () => fake.rewound() > 0);
+  await fake.loop.stop();
 });
 
 test("a failing store is asked again, not hammered", async () => {

@@ -36,8 +36,8 @@ test("a failed start is tried again without anybody's asking", async () => {
       "the next attempt",
       async () => (await gateway.request("GET", "/ready")).status === 200,
     );
-    const told = gateway.lines.filter(({ msg }) => msg === "lazy could not start");
-    assert.is(told.length, 1, "the same failure is logged once");
+    const warnings = gateway.lines.filter(({ msg }) => msg === "lazy could not start");
+    assert.is(warnings.length, 1, "the same failure is logged once");
   } finally {
     await gateway.stop();
   }

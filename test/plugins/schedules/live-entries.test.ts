@@ -24,9 +24,9 @@ function around() {
   const listeners = new Set<() => void>();
   const keep =
     <T>(set: Set<T>) =>
-    (one: T) => {
-      set.add(one);
-      return () => void set.delete(one);
+    (listener: T) => {
+      set.add(listener);
+      return () => void set.delete(listener);
     };
   const onWork = (_kind: string, listener: () => void) => keep(listeners)(listener);
   const ctx = {
@@ -49,9 +49,9 @@ function open(
     ctx,
     kind: "test",
     entries: {
-      problems: (given) =>
+      problems: (entries) =>
         new Map(
-          Object.entries(given)
+          Object.entries(entries)
             .filter(([, { right }]) => !right)
             .map(([name]) => [name, new PorticoError("config_error", `${name} is wrong`)]),
         ),

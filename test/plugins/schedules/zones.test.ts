@@ -113,10 +113,10 @@ test("every fixed time of a jump's day fires once, and dates only go forward", (
     for (const [i, date] of dates.entries())
       assert.ok(i === 0 || date > dates[i - 1]!, inWords(jump));
     // Times of a gap fall on its end together; all others are where the clock says so, each once.
-    const told = dates
+    const otherDates = dates
       .filter((date) => date !== jump.at)
       .map((date) => new Date(local(date)).toISOString());
-    assert.is(new Set(told).size, told.length, `${inWords(jump)}: ${told}`);
+    assert.is(new Set(otherDates).size, otherDates.length, `${inWords(jump)}: ${otherDates}`);
   }
 });
 
@@ -146,12 +146,12 @@ test("a date given in local time is one instant, in or beside the jump", () => {
   const now = FROM - DAY;
   for (const jump of jumps) {
     const { zone, at, before, after } = jump;
-    const given = middleOf(jump).toISOString().slice(0, 19);
-    const parsed = parseSchedule({ kind: "at", at: given, tz: zone }, now, "UTC");
+    const localText = middleOf(jump).toISOString().slice(0, 19);
+    const parsed = parseSchedule({ kind: "at", at: localText, tz: zone }, now, "UTC");
     const instant = Date.parse((parsed as { at: string }).at);
     assert.ok(
       Math.abs(instant - at) <= Math.abs(after - before),
-      `${inWords(jump)}: ${given} is ${new Date(instant).toISOString()}`,
+      `${inWords(jump)}: ${localText} is ${new Date(instant).toISOString()}`,
     );
     assert.is(nextDate(parsed, instant - 1), instant);
     assert.is(nextDate(parsed, instant), undefined);

@@ -29,13 +29,13 @@ async function known(id: string) {
   };
 }
 
-process.on("message", ([ref, what, id]: [number, string, string]) => {
+process.on("message", ([ref, method, id]: [number, string, string]) => {
   const work = {
     open: () => store.open(),
     enqueue: () => enqueue(id),
     narrow: () => narrow(id),
     known: () => known(id),
-  }[what];
+  }[method];
   void work?.()
     .catch(({ code }: PorticoError) => ({ refused: code }))
     .then((result) => process.send?.([ref, result]));

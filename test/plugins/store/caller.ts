@@ -15,15 +15,15 @@ export function openInChild(file: string) {
   const [entry = "", ...more] = program(join(import.meta.dirname, "caller.program.ts")).reverse();
   const child = fork(entry, [file], { execArgv: more.reverse(), serialization: "advanced" });
   children.push(child);
-  const asked = new Map<number, (result: unknown) => void>();
-  child.on("message", ([ref, result]: [number, unknown]) => asked.get(ref)?.(result));
+  const pending = new Map<number, (result: unknown) => void>();
+  child.on("message", ([ref, result]: [number, unknown]) => pending.get(ref)?.(result));
   child.on("error", () => {});
   return {
     pid: child.pid as number,
-    ask: (what: string, id?: string) =>
+    ask: (method: string, id?: string) =>
       new Promise<unknown>((resolve) => {
-        asked.set(asked.size, resolve);
-        child.send([asked.size - 1, what, id]);
+        pending.set(pending.size, resolve);
+        child.send([pending.size - 1, method, id]);
       }),
     async kill() {
       const ended = once(child, "exit");

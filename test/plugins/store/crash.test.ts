@@ -67,11 +67,11 @@ test("kill -9 at any moment: what was acknowledged is there, what was finished s
     await expectAll(store, writer.said("added"));
     for (const id of writer.said("finished")) assert.is((await store.items.get(id))?.state, "done");
     for (let lane = 0; lane < 16; lane++) {
-      const told = (await store.sessions.transcript(`l${lane}`)).map(
+      const transcript = (await store.sessions.transcript(`l${lane}`)).map(
         (message) => message.body as string,
       );
-      assert.is(new Set(told).size, told.length, "a finish was written twice");
-      const mine = told.filter((id) => id.startsWith(`r${round}-`));
+      assert.is(new Set(transcript).size, transcript.length, "a finish was written twice");
+      const mine = transcript.filter((id) => id.startsWith(`r${round}-`));
       assert.equal(
         mine,
         [...mine].sort((a, b) => numberOf(a) - numberOf(b)),

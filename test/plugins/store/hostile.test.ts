@@ -69,27 +69,27 @@ test("a directory that was there keeps its mode: it may be shared", async () => 
   await store.close();
 });
 
-const taken = join(temporaryDir("portico-modes-"), "a file");
-closeSync(openSync(taken, "w"));
+const filePath = join(temporaryDir("portico-modes-"), "a file");
+closeSync(openSync(filePath, "w"));
 
 const pipe = join(temporaryDir("portico-modes-"), "pipe");
 execFileSync("mkfifo", ["-m", "644", pipe]);
 
-for (const [what, url, says] of [
+for (const [what, url, message] of [
   ["a scheme that is no engine", "mysql://localhost/portico", /store\.url must be file:/],
   ["a relative path", "file:portico.db", /store\.url must be file:/],
   ["nothing", "", /store\.url must be file:/],
   ["a host in a file's address", "file://elsewhere/portico.db", /store\.url/],
   ["a directory", "/tmp", /names a directory/],
   ["a pipe", pipe, /a device or a pipe/],
-  ["a path below a file", `${taken}/portico.db`, /cannot be created \((EEXIST|ENOTDIR)\)/],
+  ["a path below a file", `${filePath}/portico.db`, /cannot be created \((EEXIST|ENOTDIR)\)/],
   ["a path that cannot be created", "/proc/nowhere/portico.db", /cannot be created/],
 ] as const) {
   test(`a gateway does not start with a store.url that is ${what}`, async () => {
     try {
       await (await startGateway({ config: { store: { url } } })).stop();
     } catch (error) {
-      assert.match((error as Error).message, says);
+      assert.match((error as Error).message, message);
       return;
     }
     assert.unreachable("it has started");

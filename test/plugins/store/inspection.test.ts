@@ -76,16 +76,16 @@ test("one that is sound is said to be, with what it holds", async () => {
     );
   }
   assert.match((await check(here("older.db"))).stdout, /is sound: .* schema 2, items 3/);
-  const shown = JSON.parse((await check(copy, "--json")).stdout) as {
+  const report = JSON.parse((await check(copy, "--json")).stdout) as {
     ok: boolean;
     rows: Record<string, number>;
   };
-  const { counters, ...rows } = shown.rows;
-  assert.equal([shown.ok, rows], [true, { items: 3, lanes: 1, kv: 40, deliveries: 5 }]);
+  const { counters, ...rows } = report.rows;
+  assert.equal([report.ok, rows], [true, { items: 3, lanes: 1, kv: 40, deliveries: 5 }]);
   assert.ok(counters! >= 2);
 });
 
-for (const [name, says] of [
+for (const [name, message] of [
   ["nowhere.db", /there is no such file\. Choose another store/],
   [".", /it is not a regular file/],
   ["empty.db", /it is empty\. Use an older copy/],
@@ -114,7 +114,7 @@ for (const [name, says] of [
     const files = before();
     const { code, stdout, stderr } = await check(here(name), "--json");
     assert.is(code, 1);
-    assert.match(stderr, says);
+    assert.match(stderr, message);
     assert.is((JSON.parse(stdout) as { ok: boolean }).ok, false);
     assert.equal(before(), files);
   });
@@ -150,13 +150,13 @@ test("a gateway's damaged store fails status and check", async () => {
 test("copies that are made at the same time have names of their own", async () => {
   const gateway = await startGateway({});
   try {
-    const made = await Promise.all(
+    const copies = await Promise.all(
       Array.from({ length: 8 }, () => gateway.json("POST", "/store/backup")),
     );
-    assert.is(new Set(made.map(({ name }) => name)).size, 8, JSON.stringify(made));
+    assert.is(new Set(copies.map(({ name }) => name)).size, 8, JSON.stringify(copies));
     assert.equal(
       readdirSync(join(gateway.home, "state", "backups")).sort(),
-      made.map(({ name }) => name).sort(),
+      copies.map(({ name }) => name).sort(),
     );
   } finally {
     await gateway.stop();

@@ -15,34 +15,34 @@ test.before.each(() => {
 });
 test.after.each(() => t.remove());
 
-async function expectCounts(of: Store): Promise<void> {
-  const items = await of.items.list({ kind: "turn", limit: 1000 });
+async function expectCounts(storeOf: Store): Promise<void> {
+  const items = await storeOf.items.list({ kind: "turn", limit: 1000 });
   for (const state of STATES) {
-    const expected = items.filter((one) => one.state === state).length;
-    assert.is(await of.items.count("turn", state), expected, `so many are ${state}`);
+    const expected = items.filter((item) => item.state === state).length;
+    assert.is(await storeOf.items.count("turn", state), expected, `so many are ${state}`);
   }
-  const schedules = await of.schedules.list("cron");
+  const schedules = await storeOf.schedules.list("cron");
   const failing = schedules.filter(
     ({ state }) => (state as { consecutiveErrors: number }).consecutiveErrors > 0,
   );
-  assert.equal(await of.schedules.failing("cron"), failing);
+  assert.equal(await storeOf.schedules.failing("cron"), failing);
 }
 
 test("counts and failures are as the last write left them, over whichever connection that was", async () => {
   const stores = [store, t.another()];
   const next = random(7);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)] as T;
-  let held: Claim[] = [];
+  let claims: Claim[] = [];
   let ids = 0;
   const writes: ((by: Store) => Promise<unknown>)[] = [
     (by) =>
       by.enqueue({
         items: [{ id: `t${ids++}`, lane: pick(["a", "b", "c"]), kind: "turn", body: 0 }],
       }),
-    async (by) => held.push(...(await by.claim("w", 1, 60_000, ["turn"]))),
+    async (by) => claims.push(...(await by.claim("w", 1, 60_000, ["turn"]))),
     async (by) => {
-      const [claim, ...rest] = held;
-      held = rest;
+      const [claim, ...rest] = claims;
+      claims = rest;
       if (claim)
         await by.finish(
           claim,

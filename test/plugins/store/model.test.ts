@@ -98,14 +98,17 @@ function createHistory(seed: number) {
   const next = random(seed);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)] as T;
   const model = new Model();
-  const held: { real: Claim; item: string; number: number }[] = [];
+  const ownClaims: { real: Claim; item: string; number: number }[] = [];
   let store: Store = t.store;
-  let made = 0;
+  let itemCount = 0;
   const log: string[] = [];
 
   async function add(): Promise<void> {
     const count = 1 + Math.floor(next() * 3);
-    const items = Array.from({ length: count }, () => ({ id: `i${made++}`, lane: pick(LANES) }));
+    const items = Array.from({ length: count }, () => ({
+      id: `i${itemCount++}`,
+      lane: pick(LANES),
+    }));
     log.push(`add ${items.map((item) => item.id + item.lane)}`);
     // several callers at once: their order among each other is the order of their calls
     await Promise.all(
@@ -120,13 +123,13 @@ function createHistory(seed: number) {
     log.push(`claim ${claims.map(({ item }) => item.id)}`);
     assert.equal(claims.map(({ item }) => item.id).sort(), [...expected.keys()].sort());
     for (const real of claims) {
-      held.push({ real, item: real.item.id, number: expected.get(real.item.id) as number });
+      ownClaims.push({ real, item: real.item.id, number: expected.get(real.item.id) as number });
       assert.is(real.item.attempts, model.items.get(real.item.id)?.attempts);
     }
   }
 
   async function finish(): Promise<void> {
-    const target = pick(held);
+    const target = pick(ownClaims);
     const state = pick(["done", "done", "retry", "dead"] as const);
     const at = t.clock.now + Math.floor(next() * 80);
     log.push(`${state} ${target.item}`);
@@ -139,7 +142,7 @@ function createHistory(seed: number) {
   }
 
   async function extend(): Promise<void> {
-    const target = pick(held);
+    const target = pick(ownClaims);
     log.push(`extend ${target.item}`);
     const lane = model.holds(target);
     assert.is(await store.extend(target.real, LEASE), lane !== undefined);
@@ -147,7 +150,7 @@ function createHistory(seed: number) {
   }
 
   async function cancel(): Promise<void> {
-    const id = `i${Math.floor(next() * made)}`;
+    const id = `i${Math.floor(next() * itemCount)}`;
     log.push(`cancel ${id}`);
     assert.is(await store.items.cancel(id), model.cancel(id));
   }
@@ -162,9 +165,9 @@ function createHistory(seed: number) {
     const dice = next();
     if (dice < 0.3) return add();
     if (dice < 0.5) return claim(stepNumber);
-    if (dice < 0.75 && held.length > 0) return finish();
-    if (dice < 0.85 && held.length > 0) return extend();
-    if (dice < 0.9 && made > 0) return cancel();
+    if (dice < 0.75 && ownClaims.length > 0) return finish();
+    if (dice < 0.85 && ownClaims.length > 0) return extend();
+    if (dice < 0.9 && itemCount > 0) return cancel();
     if (dice < 0.93) return reopen();
     t.clock.now += Math.floor(next() * 120);
     log.push(`clock ${t.clock.now}`);

@@ -132,8 +132,8 @@ test("a poll's cursor and its events go together, by one of two", async () => {
 
 test("a slot that a worker has leased is due again once that worker is known to be dead", async () => {
   const now = store.now();
-  const kept = { kind: "poll", id: "p", enabled: true, nextAt: now, body: {} };
-  await store.schedules.put(kept);
+  const schedule = { kind: "poll", id: "p", enabled: true, nextAt: now, body: {} };
+  await store.schedules.put(schedule);
   const lease = { worker: "w", dueAt: now };
   const slot = { kind: "poll", id: "p", expectedNext: now, next: now + 30_000, lease };
   const rev = await store.tick(slot);
@@ -183,11 +183,11 @@ for (const max of [3, 100, 5000]) {
     for (let n = 0; n < 800; n++) {
       t.clock.now += Math.floor(next() ** 3 * (windowMs / 20));
       const cost = 1 + Math.floor(next() * Math.max(1, max / 40));
-      const taken = await store.take("k", cost, max, windowMs);
+      const result = await store.take("k", cost, max, windowMs);
       const inWindow = accepted.filter((at) => at > t.clock.now - windowMs).length;
-      if (taken.allowed) accepted.push(...Array.from({ length: cost }, () => t.clock.now));
-      else assert.ok(taken.retryAfterMs > 0 && taken.retryAfterMs <= windowMs + windowMs / 50);
-      if (taken.allowed) assert.ok(inWindow + cost <= max, `${inWindow} + ${cost} of ${max}`);
+      if (result.allowed) accepted.push(...Array.from({ length: cost }, () => t.clock.now));
+      else assert.ok(result.retryAfterMs > 0 && result.retryAfterMs <= windowMs + windowMs / 50);
+      if (result.allowed) assert.ok(inWindow + cost <= max, `${inWindow} + ${cost} of ${max}`);
       else if (max <= 1000)
         assert.ok(inWindow + cost > max - max / 10, "refused far below the limit");
     }
@@ -255,29 +255,29 @@ test("keys and values: by namespace, by prefix, with an end", async () => {
 });
 
 test("a name with NUL in it is a name like any other", async () => {
-  const [one, other] = ["a\0b", "a\0c"];
-  await store.kv.set(one, one, 1);
-  await store.kv.set(one, other, 2);
-  assert.equal(await store.kv.list(one, "a\0"), [one, other]);
-  assert.is(await store.kv.get(one, other), 2);
+  const [first, other] = ["a\0b", "a\0c"];
+  await store.kv.set(first, first, 1);
+  await store.kv.set(first, other, 2);
+  assert.equal(await store.kv.list(first, "a\0"), [first, other]);
+  assert.is(await store.kv.get(first, other), 2);
   await store.enqueue({
-    items: [one, other].map((name) => ({ id: name, lane: name, kind: "turn", body: name })),
-    dedup: { key: one, ttlMs: 1e6, answer: one },
+    items: [first, other].map((name) => ({ id: name, lane: name, kind: "turn", body: name })),
+    dedup: { key: first, ttlMs: 1e6, answer: first },
   });
-  assert.is((await store.known(one))?.answer, one);
+  assert.is((await store.known(first))?.answer, first);
   assert.is(await store.known(other), undefined);
   const claims = await store.claim("w", 5, 30_000, ["turn"]);
   assert.equal(
     claims.map(({ item }) => [item.id, item.lane, item.body]),
-    [one, other].map((name) => [name, name, name]),
+    [first, other].map((name) => [name, name, name]),
   );
   for (const claim of claims) assert.ok(await store.finish(claim, { state: "done" }));
-  await store.sessions.append(one, [{ role: "user", body: one }]);
-  assert.is((await store.sessions.list())[0]?.id, one);
-  assert.is((await store.sessions.transcript(one))[0]?.body, one);
+  await store.sessions.append(first, [{ role: "user", body: first }]);
+  assert.is((await store.sessions.list())[0]?.id, first);
+  assert.is((await store.sessions.transcript(first))[0]?.body, first);
   await store.schedules.put({
     kind: "cron",
-    id: one,
+    id: first,
     name: other,
     enabled: true,
     nextAt: 5,
@@ -285,7 +285,7 @@ test("a name with NUL in it is a name like any other", async () => {
   });
   assert.equal(
     (await store.schedules.list("cron")).map(({ id, name }) => [id, name]),
-    [[one, other]],
+    [[first, other]],
   );
 });
 
@@ -353,7 +353,7 @@ function payloadOf(n: number): string | undefined {
 }
 
 test("deliveries that come together are as if each had come alone", async () => {
-  const made = Array.from({ length: 150 }, (_, n) => ({
+  const deliveries = Array.from({ length: 150 }, (_, n) => ({
     id: `d${String((n * 7) % 150).padStart(3, "0")}`,
     source: n % 10 === 0 ? "agent" : "wake",
     outcome: n % 3 === 0 ? "skipped" : "accepted",
@@ -362,15 +362,15 @@ test("deliveries that come together are as if each had come alone", async () => 
     payload: payloadOf(n),
   }));
   const at: Record<string, number> = {};
-  for (let from = 0; from < made.length; from += 50) {
+  for (let from = 0; from < deliveries.length; from += 50) {
     t.clock.now += 10;
-    const some = made.slice(from, from + 50);
-    await Promise.all(some.map((one) => store.enqueue({ deliveries: [one] })));
+    const some = deliveries.slice(from, from + 50);
+    await Promise.all(some.map((delivery) => store.enqueue({ deliveries: [delivery] })));
     for (const { id } of some) at[id] = (await store.deliveries.get(id))!.at;
   }
-  const known = made.map((one) => ({ ...one, at: at[one.id]! }));
+  const known = deliveries.map((delivery) => ({ ...delivery, at: at[delivery.id]! }));
   const newest = known.toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1));
-  for (const one of known) assert.equal(await store.deliveries.get(one.id), one);
+  for (const delivery of known) assert.equal(await store.deliveries.get(delivery.id), delivery);
   assert.is(await store.deliveries.get("d0005"), undefined);
   for (const filter of [
     {},
@@ -384,13 +384,14 @@ test("deliveries that come together are as if each had come alone", async () => 
       before?: number;
     };
     const fitting = newest.filter(
-      (one) =>
-        [one.source, undefined].includes(source) && [one.outcome, undefined].includes(outcome),
+      (delivery) =>
+        [delivery.source, undefined].includes(source) &&
+        [delivery.outcome, undefined].includes(outcome),
     );
-    const expected = fitting.filter((one) => before === undefined || one.at < before);
-    const found = await store.deliveries.list({ ...filter, limit: 1000 });
+    const expected = fitting.filter((delivery) => before === undefined || delivery.at < before);
+    const listed = await store.deliveries.list({ ...filter, limit: 1000 });
     assert.equal(
-      found.map(({ id }) => id),
+      listed.map(({ id }) => id),
       expected.map(({ id }) => id),
       JSON.stringify(filter),
     );
@@ -401,18 +402,20 @@ test("deliveries that come together are as if each had come alone", async () => 
     );
   }
   // each is known, also beside new ones
-  const again = made.map((one) => ({ ...one, outcome: "again" }));
+  const again = deliveries.map((delivery) => ({ ...delivery, outcome: "again" }));
   await store.enqueue({ deliveries: [...again, { id: "new", source: "wake", outcome: "again" }] });
   assert.equal(
     (await store.deliveries.list({ outcome: "again" })).map(({ id }) => id),
     ["new"],
   );
   const oldest = newest.at(-1)!.at;
-  const isOld = (one: (typeof newest)[number]) => one.at <= oldest;
-  const skipped = newest.filter((one) => isOld(one) && one.outcome === "skipped").length;
+  const isOld = (delivery: (typeof newest)[number]) => delivery.at <= oldest;
+  const skipped = newest.filter(
+    (delivery) => isOld(delivery) && delivery.outcome === "skipped",
+  ).length;
   assert.is(await store.deliveries.prune({ before: oldest + 1, outcomes: ["skipped"] }), skipped);
   const left = 151 - skipped;
-  const young = newest.filter((one) => !isOld(one)).length + 1;
+  const young = newest.filter((delivery) => !isOld(delivery)).length + 1;
   assert.is(await store.deliveries.prune({ keep: young }), left - young);
   assert.is((await store.deliveries.list({ limit: 1000 })).length, young);
   assert.is(await store.deliveries.prune({ keep: young }), 0);
@@ -432,17 +435,17 @@ test("deliveries that share a row each stay unchanged, whatever they have in com
     [{ head: "x" }, { head: "y", metas: [1] }, { tail: "x" }, { metas: "x" }],
   ];
   for (const [n, metas] of alike.entries()) {
-    const made = metas.map((meta, i) => ({
+    const deliveries = metas.map((meta, i) => ({
       id: `d${n}-${i}`,
       source: `s${n}`,
       outcome: "accepted",
       meta,
     }));
-    await store.enqueue({ deliveries: made });
-    const found = await store.deliveries.list({ source: `s${n}` });
+    await store.enqueue({ deliveries: deliveries });
+    const listed = await store.deliveries.list({ source: `s${n}` });
     assert.equal(
-      found.map(({ meta }) => meta),
-      made.map(({ meta }) => meta).reverse(),
+      listed.map(({ meta }) => meta),
+      deliveries.map(({ meta }) => meta).reverse(),
     );
   }
 });
@@ -685,10 +688,10 @@ testOfFile("a copy that cannot be written says so, and leaves the store well", a
   assert.is(nowhere.code, "store_unavailable");
   assert.match(nowhere.message, /could not be copied/);
   assert.ok((await store.health()).ok);
-  const taken = join(t.dir, "taken.db");
-  writeFileSync(taken, "mine");
-  assert.is((await refusal(taken)).code, "conflict");
-  assert.is(readFileSync(taken, "utf8"), "mine");
+  const path = join(t.dir, "taken.db");
+  writeFileSync(path, "mine");
+  assert.is((await refusal(path)).code, "conflict");
+  assert.is(readFileSync(path, "utf8"), "mine");
   assert.ok((await store.health()).ok);
 });
 
@@ -701,10 +704,10 @@ testOfFile("nobody reads what is not durable yet", async () => {
         durable = n;
       },
     );
-    for (let seen = 0; seen < n; ) {
+    for (let count = 0; count < n; ) {
       await new Promise((resolve) => setImmediate(resolve));
-      seen = (await store.kv.get<number>("n", "k")) ?? 0;
-      assert.ok(seen <= durable, `read ${seen} when ${durable} was durable`);
+      count = (await store.kv.get<number>("n", "k")) ?? 0;
+      assert.ok(count <= durable, `read ${count} when ${durable} was durable`);
     }
     await written;
   }

@@ -22,16 +22,16 @@ type Batch = Pick<Required<Parameters<Store["enqueue"]>[0]>, "items" | "deliveri
 function calls(next: () => number): () => Call {
   const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)] as T;
   const number = (below: number) => Math.floor(next() * below);
-  let made = 0;
+  let itemCount = 0;
 
   function item(): NewItem {
     // now and then an id that is there already, mostly in another lane
-    const id = next() < 0.15 && made > 0 ? `i${number(made)}` : `i${made++}`;
+    const id = next() < 0.15 && itemCount > 0 ? `i${number(itemCount)}` : `i${itemCount++}`;
     const lane = pick(["a", "b", "c"]);
-    const one: NewItem = { id, lane, kind: pick(["turn", "wake"]), body: { n: made } };
-    if (next() < 0.2) one.runAt = 1_800_000_000_000 + number(5000);
-    if (next() < 0.1) one.settle = { windowMs: 20, maxWaitMs: 100 };
-    return one;
+    const newItem: NewItem = { id, lane, kind: pick(["turn", "wake"]), body: { n: itemCount } };
+    if (next() < 0.2) newItem.runAt = 1_800_000_000_000 + number(5000);
+    if (next() < 0.1) newItem.settle = { windowMs: 20, maxWaitMs: 100 };
+    return newItem;
   }
   function enqueue(): Batch {
     const items = Array.from({ length: 1 + number(3) }, item);
@@ -47,7 +47,9 @@ function calls(next: () => number): () => Call {
   function limited(batch: Batch, key: string): Call {
     const limit = { key, max: key === "k1" ? 5 : 2000, windowMs: 300 };
     const dedup =
-      next() < 0.4 ? { dedup: { key: `x${number(30)}`, ttlMs: 500, answer: { made } } } : {};
+      next() < 0.4
+        ? { dedup: { key: `x${number(30)}`, ttlMs: 500, answer: { made: itemCount } } }
+        : {};
     return {
       name: `limited ${key}`,
       make: (store) => store.enqueue({ ...batch, ...dedup, limit }),
@@ -64,7 +66,7 @@ function calls(next: () => number): () => Call {
       done: { state: "done" } as const,
       dead: { state: "dead", error } as const,
       retry: { state: "retry", at, error } as const,
-      paused: { state: "paused", at, body: { made } } as const,
+      paused: { state: "paused", at, body: { made: itemCount } } as const,
     }[state];
     const n = number(4);
     const make: Made = async (store, claims) => {
@@ -92,7 +94,7 @@ function calls(next: () => number): () => Call {
   }
   /** A call for one item by its id, or for a lane. */
   function onItem(dice: number): Call {
-    const id = `i${number(made)}`;
+    const id = `i${number(itemCount)}`;
     if (dice < 0.74) return { name: `wake ${id}`, make: (store) => store.items.wake(id) };
     if (dice < 0.76) return { name: `cancel ${id}`, make: (store) => store.items.cancel(id) };
     if (dice < 0.8) return { name: `replay ${id}`, make: (store) => store.items.replay(id) };
@@ -109,14 +111,14 @@ function calls(next: () => number): () => Call {
     if (dice < 0.6) return take(key);
     if (dice < 0.7) return finish(batch);
     if (dice < 0.86) return onItem(dice);
-    if (dice < 0.9) return { name: "kv", make: (store) => store.kv.set("n", key, made) };
+    if (dice < 0.9) return { name: "kv", make: (store) => store.kv.set("n", key, itemCount) };
     if (dice < 0.93) return { name: "sweep", make: (store) => store.sweep() };
     return broken(batch, dice);
   };
 }
 
 /** A delivery stays as it was written: `isWhole` shows all, otherwise more than one group adds. */
-async function shown(store: Store, isWhole: boolean): Promise<unknown> {
+async function readAll(store: Store, isWhole: boolean): Promise<unknown> {
   const newest = await store.deliveries.list({ limit: 5 });
   return {
     newest: await Promise.all(newest.map(({ id }) => store.deliveries.get(id))),
@@ -151,7 +153,7 @@ async function compare(seed: number): Promise<void> {
   const oneByOne = temporaryStore({ isFile: true });
   const next = random(seed);
   const call = calls(next);
-  const said: string[] = [];
+  const seeds: string[] = [];
   const both = [together, oneByOne];
   try {
     for (let n = 0; n < GROUPS; n++) {
@@ -160,29 +162,33 @@ async function compare(seed: number): Promise<void> {
       );
       assert.equal(plain(claims[0]), plain(claims[1]));
       const group = Array.from({ length: 1 + Math.floor(next() * 12) }, call).sort(byLimit);
-      said.push(group.map(({ name }) => name).join(", "));
+      seeds.push(group.map(({ name }) => name).join(", "));
       const answers = await settleAll(momentsOf(group), together.store, claims[0]);
       const inTurn = group.map((call) => [call]);
       const expected = await settleAll(inTurn, oneByOne.store, claims[1]);
-      for (const [i, answer] of answers.entries()) {
-        assert.equal(told(answer), told(expected[i] as typeof answer), group[i]?.name ?? "");
+      for (const [i, result] of answers.entries()) {
+        assert.equal(
+          describeResult(result),
+          describeResult(expected[i] as typeof result),
+          group[i]?.name ?? "",
+        );
       }
       // What is damaged stays so.
       const isWhole = (n + 1) % 12 === 0;
-      assert.equal(await shown(together.store, isWhole), await shown(oneByOne.store, isWhole));
+      assert.equal(await readAll(together.store, isWhole), await readAll(oneByOne.store, isWhole));
       if (isWhole) assert.equal(await together.store.check(), await oneByOne.store.check());
       const ms = Math.floor(next() * 60);
       for (const { clock } of both) clock.now += ms;
     }
   } catch (failure) {
-    console.log(`  seed ${seed}, the last groups: ${said.slice(-3).join("; ")}`);
+    console.log(`  seed ${seed}, the last groups: ${seeds.slice(-3).join("; ")}`);
     throw failure;
   } finally {
     for (const store of both) await store.remove();
   }
 }
 
-function told(result: PromiseSettledResult<unknown>): unknown {
+function describeResult(result: PromiseSettledResult<unknown>): unknown {
   if (result.status === "fulfilled") return plain(result.value);
   const { code, message } = result.reason as { code?: string; message: string };
   // Of engines that differ each says in its own words what it refuses.
@@ -201,7 +207,9 @@ function momentsOf<C extends { name: string }>(group: readonly C[]): (readonly C
 
 /** Without the numbers of items: they go up by other steps where an id comes twice or a transaction was undone. */
 function plain(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value ?? null, (key, one) => (key === "seq" ? undefined : one)));
+  return JSON.parse(
+    JSON.stringify(value ?? null, (key, value) => (key === "seq" ? undefined : value)),
+  );
 }
 
 for (let seed = 1; seed <= 8; seed++)

@@ -29,7 +29,7 @@ test.before.each(() => {
 });
 test.after.each(() => t.remove());
 
-async function one(worker = "w"): Promise<Claim> {
+async function claimNext(worker = "w"): Promise<Claim> {
   const [claim] = await store.claim(worker, 1, LEASE, ["turn"]);
   assert.ok(claim, "expected something to claim");
   return claim as Claim;
@@ -83,70 +83,72 @@ test("many that are added at once each stay unchanged, whether or not they are a
 
 test("a lease that ran out goes to another worker, and the late finish is refused", async () => {
   await store.enqueue({ items: [turn("a1")] });
-  const late = await one("late");
+  const late = await claimNext("late");
   t.clock.now += LEASE - 1;
   assert.equal(await store.claim("other", 1, LEASE, ["turn"]), []);
   t.clock.now += 1;
-  const taken = await one("other");
-  assert.equal(taken.item.attempts, 2);
+  const claim = await claimNext("other");
+  assert.equal(claim.item.attempts, 2);
   assert.not(await store.extend(late, LEASE));
   assert.not(await store.finish(late, { state: "done" }, { items: [turn("x", "x")] }));
   assert.is(await store.items.get("x"), undefined, "nothing of a refused finish may be written");
-  assert.ok(await store.finish(taken, { state: "done" }));
+  assert.ok(await store.finish(claim, { state: "done" }));
 });
 
 test("a renewed lease is kept; an abandoned one is free at once", async () => {
   await store.enqueue({ items: [turn("a1")] });
-  const claim = await one("dead");
+  const claim = await claimNext("dead");
   t.clock.now += 20_000;
   assert.ok(await store.extend(claim, LEASE));
   t.clock.now += 20_000;
   assert.equal(await store.claim("other", 1, LEASE, ["turn"]), []);
   assert.is(await store.abandon("dead"), 1);
-  assert.is((await one("other")).item.id, "a1");
+  assert.is((await claimNext("other")).item.id, "a1");
   assert.not(await store.finish(claim, { state: "done" }));
 });
 
 test("a retry keeps its place in the lane and waits", async () => {
   await store.enqueue({ items: [turn("a1"), turn("a2")] });
-  const claim = await one();
+  const claim = await claimNext();
   assert.ok(await store.finish(claim, { state: "retry", at: t.clock.now + 5000, error }));
   assert.equal(await store.claim("w", 1, LEASE, ["turn"]), []);
   assert.is(await store.nextWorkAt(["turn"]), t.clock.now + 5000);
   assert.equal((await store.items.get("a1"))?.error, error);
   t.clock.now += 5000;
-  const again = await one();
+  const again = await claimNext();
   assert.is(again.item.id, "a1");
   assert.equal([again.item.attempts, again.item.failures], [2, 1]);
   assert.ok(
     await store.finish(again, { state: "retry", at: t.clock.now, error, interrupted: true }),
   );
-  const third = await one();
+  const third = await claimNext();
   assert.equal([third.item.attempts, third.item.failures], [3, 1]);
 });
 
 test("what is due is not starved by a stream of new work", async () => {
   await store.enqueue({ items: [turn("old", "old")] });
-  assert.ok(await store.finish(await one(), { state: "retry", at: t.clock.now + 1000, error }));
+  assert.ok(
+    await store.finish(await claimNext(), { state: "retry", at: t.clock.now + 1000, error }),
+  );
   await store.enqueue({ items: [turn("n1", "n1"), turn("n2", "n2")] });
   t.clock.now += 1000;
-  assert.is((await one()).item.id, "old");
+  assert.is((await claimNext()).item.id, "old");
 });
 
 test("a delayed item waits for its time and does not hold up the others of its lane", async () => {
   await store.enqueue({ items: [turn("later", "a", { runAt: t.clock.now + 1000 }), turn("now")] });
-  const claim = await one();
+  const claim = await claimNext();
   assert.is(claim.item.id, "now");
   assert.ok(await store.finish(claim, { state: "done" }));
   assert.is(await store.nextWorkAt(["turn"]), t.clock.now + 1000);
   t.clock.now += 1000;
-  assert.is((await one()).item.id, "later");
+  assert.is((await claimNext()).item.id, "later");
 });
 
 test("dead items show, can be replayed, and do not block their lane", async () => {
   await store.enqueue({ items: [turn("a1"), turn("a2")] });
-  assert.ok(await store.finish(await one(), { state: "dead", error }));
-  assert.is((await one()).item.id, "a2");
+  assert.ok(await store.finish(await claimNext(), { state: "dead", error }));
+  assert.is((await claimNext()).item.id, "a2");
   assert.equal(
     (await store.items.list({ state: "dead" })).map((item) => item.id),
     ["a1"],
@@ -163,7 +165,7 @@ test("dead items show, can be replayed, and do not block their lane", async () =
 test("a paused item keeps what it has done, holds its lane and no failure, and is woken", async () => {
   await store.enqueue({ items: [turn("a1"), turn("a2")] });
   const at = t.clock.now + 60_000;
-  assert.ok(await store.finish(await one(), { state: "paused", at, body: { step: 2 } }));
+  assert.ok(await store.finish(await claimNext(), { state: "paused", at, body: { step: 2 } }));
   assert.equal(await store.claim("w", 5, 1000, ["turn"]), []);
   const paused = await store.items.get("a1");
   assert.equal(
@@ -173,19 +175,19 @@ test("a paused item keeps what it has done, holds its lane and no failure, and i
   assert.not(await store.items.wake("a2"), "it is not the next of its lane");
   assert.not(await store.items.wake("none"));
   assert.ok(await store.items.wake("a1"));
-  const claim = await one();
+  const claim = await claimNext();
   assert.equal([claim.item.id, claim.item.attempts, claim.item.body], ["a1", 1, { step: 2 }]);
   assert.not(await store.items.wake("a1"), "it runs");
 });
 
 test("cancelling: a queued item goes, a running one loses its lease, an ended one stays", async () => {
   await store.enqueue({ items: [turn("a1"), turn("a2"), turn("a3")] });
-  const claim = await one();
+  const claim = await claimNext();
   assert.ok(await store.items.cancel("a2"));
   assert.ok(await store.items.cancel("a1"));
   assert.not(await store.extend(claim, LEASE));
   assert.not(await store.items.cancel("a1"));
-  assert.is((await one()).item.id, "a3");
+  assert.is((await claimNext()).item.id, "a3");
 });
 
 test("the same id is added once", async () => {
@@ -222,17 +224,17 @@ test("of many callers with one key at once, one wins", async () => {
       }),
     ),
   );
-  assert.is(answers.filter((answer) => !answer.duplicate).length, 1);
+  assert.is(answers.filter((enqueued) => !enqueued.duplicate).length, 1);
   assert.is((await store.items.list({ kind: "turn" })).length, 1);
 });
 
 test("drained events are done only when their turn has finished", async () => {
   const wake = (id: string) => ({ id, lane: "main", kind: "wake", body: id });
   await store.enqueue({ items: [wake("e1"), wake("e2"), wake("e3"), turn("beat", "main")] });
-  const beat = await one();
-  const taken = await store.drain("main", "wake", 2, beat.item.id);
+  const beat = await claimNext();
+  const drained = await store.drain("main", "wake", 2, beat.item.id);
   assert.equal(
-    taken.map((item) => item.id),
+    drained.map((item) => item.id),
     ["e1", "e2"],
   );
   assert.equal(
@@ -242,7 +244,7 @@ test("drained events are done only when their turn has finished", async () => {
   assert.is(await store.pending("main", "wake"), 1);
   assert.ok(await store.finish(beat, { state: "retry", at: t.clock.now, error }));
   assert.is((await store.items.get("e1"))?.state, "held");
-  const again = await one();
+  const again = await claimNext();
   assert.equal(
     (await store.drain("main", "wake", 9, again.item.id)).map((item) => item.id),
     ["e1", "e2", "e3"],
@@ -287,7 +289,7 @@ test("events of a turn that died go back to the queue, and die after their own a
   });
   for (const expected of ["queued", "dead"]) {
     await store.enqueue({ items: [turn(`beat-${expected}`, "main")] });
-    const beat = await one();
+    const beat = await claimNext();
     await store.drain("main", "wake", 9, beat.item.id);
     assert.ok(await store.finish(beat, { state: "dead", error }));
     assert.is((await store.items.get("e1"))?.state, expected);
@@ -315,7 +317,7 @@ test("a settling lane waits for quiet, but not for ever", async () => {
   );
   assert.ok(await store.finish(claim as Claim, { state: "done" }, { items: [turn("t1")] }));
   assert.is((await store.items.get("b4"))?.state, "done");
-  assert.is((await one()).item.id, "t1");
+  assert.is((await claimNext()).item.id, "t1");
 });
 
 test("what belongs together is written together", async () => {
@@ -361,18 +363,18 @@ test("a call that fails takes nobody of its batch with it, and leaves nothing of
 });
 
 test("new work is signalled after it is durable", async () => {
-  const seen: (string | undefined)[] = [];
+  const claimedIds: (string | undefined)[] = [];
   const signalled = new Promise<void>((resolve) => {
     store.onWork("turn", () => {
       void store.items.get("a1").then((item) => {
-        seen.push(item?.id);
+        claimedIds.push(item?.id);
         resolve();
       });
     });
   });
   await store.enqueue({ items: [turn("a1")] });
   await signalled;
-  assert.equal(seen, ["a1"]);
+  assert.equal(claimedIds, ["a1"]);
 });
 
 testOfFile("claiming and finishing go through indexes, however many items wait", async () => {
@@ -394,7 +396,7 @@ testOfFile("claiming and finishing go through indexes, however many items wait",
     performWrite(explained, new SharedTransaction(), write, t.clock.now);
   const claims = run(claim({ worker: "w", max: 50, leaseMs: LEASE, kinds: ["turn"] }));
   assert.is(claims.length, 50);
-  for (const held of claims) assert.ok(run(finish(held, { state: "done" }, undefined)));
+  for (const claim of claims) assert.ok(run(finish(claim, { state: "done" }, undefined)));
   connection.close();
   assert.ok(steps.some(({ detail }) => /^SEARCH lanes USING (COVERING )?INDEX/.test(detail)));
   assert.equal(
@@ -405,7 +407,7 @@ testOfFile("claiming and finishing go through indexes, however many items wait",
 
 test("looking, and forgetting what has ended", async () => {
   await store.enqueue({ items: [turn("a1"), turn("a2")] });
-  const claim = await one();
+  const claim = await claimNext();
   const [lane] = await store.items.lanes();
   assert.is(lane?.worker, "w");
   assert.is(lane?.head, "a1");

@@ -22,9 +22,10 @@ interface Span {
 
 const test = suite("telemetry");
 const spans: Span[] = [];
-let seen: { url?: string; headers: IncomingHttpHeaders; service?: unknown; status: number }[] = [];
+let requests: { url?: string; headers: IncomingHttpHeaders; service?: unknown; status: number }[] =
+  [];
 let texts = "";
-let answer = 503;
+let collectorStatus = 503;
 let collector: Server;
 let gateway: InProcessGateway;
 
@@ -41,13 +42,13 @@ test.before(async () => {
     req.on("end", () => {
       const [{ resource, scopeSpans }] = JSON.parse(text).resourceSpans;
       const service = plain(resource.attributes)["service.name"];
-      seen.push({ url: req.url, headers: req.headers, service, status: answer });
-      if (answer === 200) {
+      requests.push({ url: req.url, headers: req.headers, service, status: collectorStatus });
+      if (collectorStatus === 200) {
         texts += text;
         for (const span of scopeSpans[0].spans)
           spans.push({ ...span, attributes: plain(span.attributes) });
       }
-      res.writeHead(answer).end("{}");
+      res.writeHead(collectorStatus).end("{}");
     });
   });
   await new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve));
@@ -87,8 +88,8 @@ const spanNamed = (name: string): Promise<Span> =>
 
 test("a request is a span, and is kept while the collector is away", async () => {
   await (await ask({ model: "echo" })).text();
-  await until("refused tries", async () => seen.length > 1);
-  answer = 200;
+  await until("refused tries", async () => requests.length > 1);
+  collectorStatus = 200;
   const { attributes, kind, traceId, spanId, status, ...span } = await spanNamed("chat echo");
   assert.equal([kind, status], [3, {}]);
   assert.match(`${traceId} ${spanId}`, /^[0-9a-f]{32} [0-9a-f]{16}$/);
@@ -100,12 +101,12 @@ test("a request is a span, and is kept while the collector is away", async () =>
   assert.is(attributes["http.response.status_code"], "200");
   assert.ok(Number(attributes["gen_ai.usage.input_tokens"]) > 0);
   assert.is(spans.filter(({ name }) => name === "chat echo").length, 1, "nothing is sent twice");
-  const { url, headers, service } = seen[0]!;
+  const { url, headers, service } = requests[0]!;
   assert.equal([url, headers["x-key"], service], ["/v1/traces", "collector-key-1", "portico"]);
   // The collector has them a moment before its response is here.
-  const said = () => gateway.lines.filter(({ msg }) => /telemetry\.otlp/.test(String(msg)));
-  await until("the word that it is back", async () => said().length > 1);
-  assert.is(said().length, 2, "away and back are each said once");
+  const warnings = () => gateway.lines.filter(({ msg }) => /telemetry\.otlp/.test(String(msg)));
+  await until("the word that it is back", async () => warnings().length > 1);
+  assert.is(warnings().length, 2, "away and back are each said once");
 });
 
 test("a failure is one, a stream is measured, and other routes have their names", async () => {
@@ -191,11 +192,11 @@ test("without a collector nothing is sent any more", async () => {
   const headers = { "if-match": `"${config.version}"` };
   const change = { key: "telemetry.otlp" };
   assert.is((await gateway.request("POST", "/kernel/config", change, { headers })).status, 200);
-  const before = seen.length;
+  const before = requests.length;
   await (await ask({ model: "echo" })).text();
   await new Promise((resolve) => setTimeout(resolve, 60));
-  assert.is(seen.length, before);
-  seen = [];
+  assert.is(requests.length, before);
+  requests = [];
 });
 
 test("a collector is named by its root, or by the path itself", () => {

@@ -95,11 +95,11 @@ for (const model of Object.keys(NONSENSE)) {
     await responses.text();
     for (const channel of ["whole", "stream", "said"]) {
       const { promptTokens, completionTokens, estimated, costUsd } = await row(channel, model);
-      const told = JSON.stringify({ channel, promptTokens, completionTokens });
-      assert.is(estimated, 1, told);
-      assert.ok(promptTokens >= 8 && promptTokens <= 25, told);
-      assert.ok(completionTokens >= 7 && completionTokens <= 40, told);
-      assert.ok(Math.abs(costUsd - (promptTokens + 2 * completionTokens) / 1e6) < 1e-9, told);
+      const limits = JSON.stringify({ channel, promptTokens, completionTokens });
+      assert.is(estimated, 1, limits);
+      assert.ok(promptTokens >= 8 && promptTokens <= 25, limits);
+      assert.ok(completionTokens >= 7 && completionTokens <= 40, limits);
+      assert.ok(Math.abs(costUsd - (promptTokens + 2 * completionTokens) / 1e6) < 1e-9, limits);
     }
   });
 }
@@ -136,28 +136,28 @@ test("a key's limits that rely on estimates are reported", async () => {
     name: "held",
     tokensPerMinute: 1e6,
   });
-  const one = async () =>
+  const readKey = async () =>
     (await gateway.json("GET", "/keys")).keys.find(({ name }: any) => name === "held").warnings;
   const body = (model: string) => ({ model, messages });
   await gateway.request("POST", "/v1/chat/completions", body("whole/good"), { token });
-  assert.is(await one(), undefined);
+  assert.is(await readKey(), undefined);
   await gateway.request("POST", "/v1/chat/completions", body("whole/missing"), { token });
-  assert.match((await one())[0], /estimates, because 1 of 2 responses .*whole\/missing/);
+  assert.match((await readKey())[0], /estimates, because 1 of 2 responses .*whole\/missing/);
   const listed = await portico(gateway.home, ["keys", "list"]);
   assert.match(listed.stdout, /warning: held: the key's limits rely on estimates/);
 });
 
 test("models tell their context window and price, where they are known", async () => {
-  const one = async (id: string) => gateway.json("GET", `/v1/models/${id}`);
-  const known = await one("whole/gpt-4o-mini");
+  const readModel = async (id: string) => gateway.json("GET", `/v1/models/${id}`);
+  const known = await readModel("whole/gpt-4o-mini");
   assert.is(known.context_window, 128_000);
   assert.equal(
     known.pricing,
     { prompt: "0.000001", completion: "0.000002" },
     "prices of one's own",
   );
-  assert.is((await one("whole/nobody-knows")).context_window, undefined);
-  const agent = await one("agent");
+  assert.is((await readModel("whole/nobody-knows")).context_window, undefined);
+  const agent = await readModel("agent");
   assert.equal([agent.context_window, agent.pricing], [undefined, undefined]);
   const { data } = await gateway.json("GET", "/v1/models");
   assert.is(data.find(({ id }: any) => id === "quick").context_window, 128_000, "an alias");

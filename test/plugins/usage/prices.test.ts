@@ -42,13 +42,16 @@ for (const [provider, model] of [
         providerId: provider,
         timestamp: new Date(NOW),
       });
-      const got = costOf(
+      const cost = costOf(
         { channel: "c", provider, model },
         usage(prompt, completion, cached, written),
         NOW,
       );
       assert.ok(wanted !== null && wanted.total_price > 0);
-      assert.ok(Math.abs(got! - wanted.total_price) < 1e-9, `${got} is not ${wanted.total_price}`);
+      assert.ok(
+        Math.abs(cost! - wanted.total_price) < 1e-9,
+        `${cost} is not ${wanted.total_price}`,
+      );
     }
   });
 }

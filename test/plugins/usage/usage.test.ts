@@ -223,10 +223,10 @@ test("a large answer that passes unread is counted by its end", async () => {
 test("a client that leaves a stream is no error, and is charged for what it got", async () => {
   const leaving = new AbortController();
   const body = { model: "main/hangs", messages, stream: true };
-  const answer = await gateway.request("POST", "/v1/chat/completions", body, {
+  const response = await gateway.request("POST", "/v1/chat/completions", body, {
     signal: leaving.signal,
   });
-  await answer.body!.getReader().read();
+  await response.body!.getReader().read();
   leaving.abort();
   const { errors, unmetered, totalTokens } = await until("the request that was left", () =>
     row("main", "hangs"),
@@ -271,7 +271,7 @@ test("sums are grouped and filtered, and limited to a range of time", async () =
   const { rows, total, by } = await gateway.json("GET", "/usage?by=day,key&since=1h");
   assert.equal(by, ["day", "key"]);
   assert.is(
-    rows.reduce((sum: number, one: { requests: number }) => sum + one.requests, 0),
+    rows.reduce((sum: number, row: { requests: number }) => sum + row.requests, 0),
     total.requests,
   );
   assert.is(rows[0].key, null);
@@ -305,9 +305,9 @@ for (const [query, param] of [
   ["to=99999999999999999999", "to"],
 ]) {
   test(`refuses ?${query}`, async () => {
-    const answer = await gateway.request("GET", `/usage?${query}`);
-    const { error } = (await answer.json()) as any;
-    assert.equal([answer.status, error.code, error.param], [400, "invalid_request_error", param]);
+    const response = await gateway.request("GET", `/usage?${query}`);
+    const { error } = (await response.json()) as any;
+    assert.equal([response.status, error.code, error.param], [400, "invalid_request_error", param]);
   });
 }
 
@@ -332,12 +332,15 @@ test("what was counted outlives the gateway, also what was not yet written when 
 
 test("it is written in time without anybody asking", async () => {
   const home = makeHome();
-  const one = await startGateway({ home, config: { ...configFor(up), usage: { flushMs: 20 } } });
+  const gateway = await startGateway({
+    home,
+    config: { ...configFor(up), usage: { flushMs: 20 } },
+  });
   try {
-    await one.json("POST", "/v1/chat/completions", { model: "main/gpt-4o-mini", messages });
+    await gateway.json("POST", "/v1/chat/completions", { model: "main/gpt-4o-mini", messages });
     const store = openStore({
       url: `file:${join(home, "state", "portico.db")}`,
-      log: one.gateway.log.log,
+      log: gateway.gateway.log.log,
     });
     try {
       await until(
@@ -348,7 +351,7 @@ test("it is written in time without anybody asking", async () => {
       await store.close();
     }
   } finally {
-    await one.stop();
+    await gateway.stop();
   }
 });
 

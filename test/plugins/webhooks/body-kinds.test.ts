@@ -126,9 +126,9 @@ const kinds: [mapping: string, body: string, expected: string][] = [
 for (const [mapping, body, expected] of kinds)
   test(`a mapping says what its sender sends: ${mapping}`, async () => {
     for (const type of ["text/plain", "application/octet-stream", "image/png"]) {
-      const answer = await sendRaw(`/hooks/${mapping}`, { "content-type": type }, body);
-      assert.ok(answer.body.turnId, JSON.stringify(answer.body));
-      const { result } = await gateway.ended(answer.body.turnId);
+      const response = await sendRaw(`/hooks/${mapping}`, { "content-type": type }, body);
+      assert.ok(response.body.turnId, JSON.stringify(response.body));
+      const { result } = await gateway.ended(response.body.turnId);
       assert.match(result, expected, type);
     }
   });
@@ -152,9 +152,9 @@ for (const path of ["/hooks/gh", "/hooks"])
       ["application/json", issue],
       ["application/x-www-form-urlencoded", form],
     ] as const) {
-      const answer = await gateway.send(path, body, { "content-type": type, ...signed(body) });
-      assert.ok(answer.body.turnId, answer.text);
-      const { result } = await gateway.ended(answer.body.turnId);
+      const response = await gateway.send(path, body, { "content-type": type, ...signed(body) });
+      assert.ok(response.body.turnId, response.text);
+      const { result } = await gateway.ended(response.body.turnId);
       assert.match(result, "A bug & more", type);
     }
   });
@@ -162,8 +162,8 @@ for (const path of ["/hooks/gh", "/hooks"])
 test("a form with more than a payload stays a form", async () => {
   const body = `payload=${encodeURIComponent(issue)}&other=1`;
   const type = "application/x-www-form-urlencoded";
-  const answer = await gateway.send("/hooks/gh", body, { "content-type": type, ...signed(body) });
-  assert.is(answer.body.outcome, "skipped");
+  const response = await gateway.send("/hooks/gh", body, { "content-type": type, ...signed(body) });
+  assert.is(response.body.outcome, "skipped");
 });
 
 test("a replay reads the body in the same way", async () => {
@@ -228,9 +228,9 @@ test("other methods are 405, with those that the mapping takes", async () => {
 });
 
 test("a skipped delivery says which condition does not hold, and what the value was", async () => {
-  const answer = await gateway.send("/hooks/note", { Type: "Other", Subject: "x" });
+  const response = await gateway.send("/hooks/note", { Type: "Other", Subject: "x" });
   const reason = { path: "body.Type", expected: "Notification", actual: "Other" };
-  assert.equal([answer.body.outcome, answer.body.reason], ["skipped", reason]);
+  assert.equal([response.body.outcome, response.body.reason], ["skipped", reason]);
   const missing = await gateway.send("/hooks/note", {});
   assert.equal(missing.body.reason, { path: "body.Type", expected: "Notification" });
   const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?outcome=skipped&limit=2");

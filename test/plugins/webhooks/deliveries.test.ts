@@ -86,10 +86,10 @@ test("secrets are masked in headers, query and body; a stranger's body is not ke
     cookie: "session=1",
   });
   const [row] = await newest();
-  const shown = JSON.stringify(await gateway.json("GET", `/webhooks/deliveries/${row?.id}`));
+  const detail = JSON.stringify(await gateway.json("GET", `/webhooks/deliveries/${row?.id}`));
   for (const secret of [TOKEN, "hunter2", "session=1", "qz7-key"])
-    assert.not.ok(shown.includes(secret), secret);
-  assert.match(shown, /red/);
+    assert.not.ok(detail.includes(secret), secret);
+  assert.match(detail, /red/);
   await gateway.send("/hooks/wake", { text: "stranger" }, { authorization: "Bearer guess" });
   const [refused] = await newest();
   assert.is((await gateway.json("GET", `/webhooks/deliveries/${refused?.id}`)).payload, null);
@@ -98,7 +98,7 @@ test("secrets are masked in headers, query and body; a stranger's body is not ke
 
 test("a request has one row, however the turn ends that it waits for, and whether its sender waits so long", async () => {
   const rowsSince = async (source: Row[]) =>
-    (await newest()).filter(({ id }) => !source.some((one) => one.id === id));
+    (await newest()).filter(({ id }) => !source.some((row) => row.id === id));
   const before = await newest();
   const failed = await gateway.send("/hooks/agent", {
     message: "x",
@@ -111,10 +111,10 @@ test("a request has one row, however the turn ends that it waits for, and whethe
     ["accepted"],
   );
   let release = () => {};
-  const held = new Promise<void>((resolve) => {
+  const gate = new Promise<void>((resolve) => {
     release = resolve;
   });
-  const undo = gateway.gateway.bus.on("message:received", () => held, {});
+  const undo = gateway.gateway.bus.on("message:received", () => gate, {});
   const leaving = new AbortController();
   const left = fetch(`${gateway.url}/hooks/agent`, {
     method: "POST",
@@ -153,14 +153,14 @@ test("a short secret is hidden where it signs somebody in, and nowhere taken for
     { authorization: "Bearer us", "x-event": "push" },
   );
   const turn = await until("the end", async () => {
-    const one = await g.json("GET", `/turns/${body.turnId}`);
-    return one.state === "done" ? one : undefined;
+    const turn = await g.json("GET", `/turns/${body.turnId}`);
+    return turn.state === "done" ? turn : undefined;
   });
   assert.match(turn.result, /thus us of Bearer \*{8}/);
   const { deliveries } = await g.json("GET", "/webhooks/deliveries");
-  const shown = await g.json("GET", `/webhooks/deliveries/${deliveries[0].id}`);
-  assert.is(shown.payload, '{"use":"thus"}');
-  assert.is(shown.headers.authorization, "********");
+  const detail = await g.json("GET", `/webhooks/deliveries/${deliveries[0].id}`);
+  assert.is(detail.payload, '{"use":"thus"}');
+  assert.is(detail.headers.authorization, "********");
   await g.send("/hooks/agent", { message: "webhook-12" }, { authorization: "Bearer webhook-12" });
   const [{ id }] = (await g.json("GET", "/webhooks/deliveries")).deliveries;
   assert.is((await g.json("GET", `/webhooks/deliveries/${id}`)).payload, '{"message":"********"}');
@@ -203,15 +203,15 @@ test("a refused request is replayed only if the log has its whole body", async (
 test("a dry run shows mapping, words and session, and starts nothing", async () => {
   const before = (await newest("?limit=1000")).length;
   const turns = (await gateway.json("GET", "/turns?limit=1000")).turns.length;
-  const shown = await gateway.json("POST", "/webhooks/test", {
+  const detail = await gateway.json("POST", "/webhooks/test", {
     headers: { "X-CI": "1" },
     body: { build: 8 },
   });
-  assert.is(shown.source, "ci");
-  assert.is(shown.action, "agent");
-  assert.is(shown.session, "webhook:ci:8");
-  assert.is(shown.text, "Build 8 of ");
-  assert.equal(shown.missing, ["{query.team}"]);
+  assert.is(detail.source, "ci");
+  assert.is(detail.action, "agent");
+  assert.is(detail.session, "webhook:ci:8");
+  assert.is(detail.text, "Build 8 of ");
+  assert.equal(detail.missing, ["{query.team}"]);
   assert.is((await newest("?limit=1000")).length, before);
   assert.is((await gateway.json("GET", "/turns?limit=1000")).turns.length, turns);
   const none = await gateway.request("POST", "/webhooks/test", { body: {} });
@@ -221,9 +221,9 @@ test("a dry run shows mapping, words and session, and starts nothing", async () 
 
 test("the log is for the owner only", async () => {
   for (const token of [null, TOKEN]) {
-    const answer = await gateway.request("GET", "/webhooks/deliveries", undefined, { token });
-    assert.is(answer.status, 401);
-    await answer.text();
+    const response = await gateway.request("GET", "/webhooks/deliveries", undefined, { token });
+    assert.is(response.status, 401);
+    await response.text();
   }
 });
 
@@ -276,7 +276,7 @@ test("the command line lists, shows, replays and tests", async () => {
 test("deliveries can be watched as they come", async () => {
   const stop = new AbortController();
   const feed = await gateway.request("GET", "/webhooks/tail", undefined, { signal: stop.signal });
-  const seen: Row[] = [];
+  const rows: Row[] = [];
   const reading = (async () => {
     let text = "";
     for await (const bytes of feed.body as unknown as AsyncIterable<Uint8Array>) {
@@ -284,29 +284,29 @@ test("deliveries can be watched as they come", async () => {
       for (let cut = text.indexOf("\n\n"); cut >= 0; cut = text.indexOf("\n\n")) {
         const data = /^data: (.*)$/m.exec(text.slice(0, cut))?.[1];
         text = text.slice(cut + 2);
-        if (data) seen.push(JSON.parse(data));
+        if (data) rows.push(JSON.parse(data));
       }
     }
   })().catch(() => {});
   const { body } = await gateway.send("/hooks/agent", { message: "watched" });
   await gateway.send("/hooks/wake", { text: "x" }, {});
-  await until("both", () => seen.length === 2);
+  await until("both", () => rows.length === 2);
   const { deliveryId, turnId } = await gateway.json(
     "POST",
-    `/webhooks/deliveries/${seen[0]?.id}/replay`,
+    `/webhooks/deliveries/${rows[0]?.id}/replay`,
   );
-  await until("the replay", () => seen.length === 3);
+  await until("the replay", () => rows.length === 3);
   stop.abort();
   await reading;
   assert.equal(
-    seen.map(({ source, outcome, status, itemId }) => [source, outcome, status, itemId]),
+    rows.map(({ source, outcome, status, itemId }) => [source, outcome, status, itemId]),
     [
       ["agent", "accepted", 200, body.turnId],
       ["wake", "unauthorized", 401, undefined],
       ["agent", "accepted", 200, turnId],
     ],
   );
-  assert.is(seen[2]?.id, deliveryId);
+  assert.is(rows[2]?.id, deliveryId);
 });
 
 test("a tail prints one delivery a line, as JSON too", async () => {
@@ -316,12 +316,12 @@ test("a tail prints one delivery a line, as JSON too", async () => {
   ]) {
     const stop = new AbortController();
     let printed = "";
-    const heard = (stdout: string) => {
+    const onOutput = (stdout: string) => {
       printed = stdout;
     };
     const tailing = porticoHere(gateway.home, words, process.env, {
       signal: stop.signal,
-      onOutput: heard,
+      onOutput: onOutput,
     });
     await until("two of them", async () => {
       await gateway.send("/hooks/wake", { text: "x" });
@@ -338,9 +338,9 @@ test("a tail prints one delivery a line, as JSON too", async () => {
 test("only allowed addresses may call", async () => {
   const fenced = await startReceiver({ allowedIps: ["10.0.0.0/8", "2001:db8::/32"] });
   try {
-    const answer = await fenced.send("/hooks/wake", { text: "x" });
-    assert.is(answer.status, 403);
-    assert.is(answer.body.error.code, "forbidden");
+    const response = await fenced.send("/hooks/wake", { text: "x" });
+    assert.is(response.status, 403);
+    assert.is(response.body.error.code, "forbidden");
   } finally {
     await fenced.stop();
   }
@@ -356,15 +356,15 @@ test("without a section there are no webhooks; with a token they are on; without
   ] as const) {
     const other = await startGateway({ config: webhooks ? { webhooks } : {} });
     try {
-      const answer = await clientOf(() => other.url).send(
+      const response = await clientOf(() => other.url).send(
         "/hooks/wake",
         { text: "x" },
         { ...headers },
       );
-      assert.is(answer.status, status, JSON.stringify(webhooks));
-      assert.is(answer.body.status, status, "the webhooks' own form");
+      assert.is(response.status, status, JSON.stringify(webhooks));
+      assert.is(response.body.status, status, "the webhooks' own form");
       if (status === 404)
-        assert.match(answer.body.error.message, /Webhooks are off.*webhooks\.token/);
+        assert.match(response.body.error.message, /Webhooks are off.*webhooks\.token/);
     } finally {
       await other.stop();
     }
@@ -384,8 +384,8 @@ test("a gateway that starts with a wrong mapping refuses that one, and takes the
     const refused = await other.send("/hooks/evil", { x: "a" });
     assert.is(refused.status, 503);
     assert.ok(refused.headers.get("retry-after"));
-    const { refused: shown } = await other.json("GET", "/webhooks");
-    assert.match(shown.evil, /webhooks\.mappings\.evil\.match\["body\.x"\]/);
+    const { refused: refusedMappings } = await other.json("GET", "/webhooks");
+    assert.match(refusedMappings.evil, /webhooks\.mappings\.evil\.match\["body\.x"\]/);
     assert.ok(
       other.lines.some(
         (line) => line["level"] === "error" && String(line["msg"]).includes("body.x"),
@@ -458,12 +458,9 @@ test("the limit holds in any window", async () => {
       return accepted.length >= 15;
     });
     // a request is counted between its sending and its answer
-    for (const [i, { answered }] of accepted.entries())
+    for (const [i, { answered: status }] of accepted.entries())
       if (i >= 5)
-        assert.ok(
-          answered - accepted[i - 5]!.sent >= windowMs,
-          `${i}: ${JSON.stringify(accepted)}`,
-        );
+        assert.ok(status - accepted[i - 5]!.sent >= windowMs, `${i}: ${JSON.stringify(accepted)}`);
   } finally {
     await limited.stop();
   }

@@ -26,11 +26,11 @@ test.after(() => gateway.stop());
 function raw(text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(gateway.port, "127.0.0.1");
-    let answer = "";
+    let modelText = "";
     socket.on("data", (chunk) => {
-      answer += chunk;
+      modelText += chunk;
     });
-    socket.on("close", () => resolve(answer));
+    socket.on("close", () => resolve(modelText));
     socket.on("error", reject);
     // Not ended here: a server may leave a client without a response that has left itself.
     socket.write(text.replace("HOST", `Host: 127.0.0.1:${gateway.port}\r\nConnection: close`));
@@ -101,11 +101,11 @@ test("null for what is optional is as good as nothing; for what is required it i
 });
 
 test("without a session each turn has one of its own", async () => {
-  const [one, two] = await Promise.all(
+  const [first, two] = await Promise.all(
     [1, 2].map(() => gateway.send("/hooks/agent", { message: "x" })),
   );
-  assert.match(one?.body.sessionId, /^webhook:/);
-  assert.is.not(one?.body.sessionId, two?.body.sessionId);
+  assert.match(first?.body.sessionId, /^webhook:/);
+  assert.is.not(first?.body.sessionId, two?.body.sessionId);
 });
 
 test("wait answers at the turn's end with the result", async () => {
@@ -190,13 +190,13 @@ const bad: [string, string, unknown, Record<string, string> | undefined, number,
 ];
 for (const [what, path, body, headers, status, code] of bad) {
   test(`${what} is answered with ${status} ${code}`, async () => {
-    const answer = await gateway.send(path, body, headers);
-    assert.is(answer.status, status, answer.text);
-    assert.is(answer.body.status, status);
-    assert.is(answer.body.error.code, code);
-    assert.type(answer.body.error.message, "string");
-    assert.ok(answer.headers.get("ratelimit-limit"), "RateLimit-Limit");
-    assert.ok(answer.headers.get("x-request-id"));
+    const modelText = await gateway.send(path, body, headers);
+    assert.is(modelText.status, status, modelText.text);
+    assert.is(modelText.body.status, status);
+    assert.is(modelText.body.error.code, code);
+    assert.type(modelText.body.error.message, "string");
+    assert.ok(modelText.headers.get("ratelimit-limit"), "RateLimit-Limit");
+    assert.ok(modelText.headers.get("x-request-id"));
   });
 }
 
@@ -312,10 +312,14 @@ test("a named key has a limit of its own, and only its paths", async () => {
   assert.is((await gateway.send("/hooks/agent", { message: "x" }, headers)).status, 403);
   let remaining = 3;
   for (let i = 0; i < 4; i++) {
-    const { status, headers: seen } = await gateway.send("/hooks/wake", { text: "x" }, headers);
+    const { status, headers: responseHeaders } = await gateway.send(
+      "/hooks/wake",
+      { text: "x" },
+      headers,
+    );
     if (status !== 200) break;
-    remaining = Number(seen.get("ratelimit-remaining"));
-    assert.is(seen.get("ratelimit-limit"), "3");
+    remaining = Number(responseHeaders.get("ratelimit-remaining"));
+    assert.is(responseHeaders.get("ratelimit-limit"), "3");
   }
   assert.is(remaining, 0);
   const limited = await gateway.send("/hooks/wake", "oops", {
@@ -334,19 +338,19 @@ test("a named key has a limit of its own, and only its paths", async () => {
 });
 
 test("message:received and webhook:received are emitted", async () => {
-  const seen: { name: string; context: Record<string, unknown> }[] = [];
+  const events: { name: string; context: Record<string, unknown> }[] = [];
   const stop = gateway.gateway.bus.onAny(({ name, context }) =>
-    seen.push({ name, context: context as never }),
+    events.push({ name, context: context as never }),
   );
   const { body } = await gateway.send("/hooks/agent", { message: "seen by hooks" });
   await gateway.ended(body.turnId);
   await until("both", () =>
     ["webhook:received", "message:received"].every((each) =>
-      seen.some(({ name }) => name === each),
+      events.some(({ name }) => name === each),
     ),
   );
   await stop();
-  const webhook = seen.find(({ name }) => name === "webhook:received")?.context as Record<
+  const webhook = events.find(({ name }) => name === "webhook:received")?.context as Record<
     string,
     unknown
   >;
@@ -354,7 +358,7 @@ test("message:received and webhook:received are emitted", async () => {
   assert.is(webhook["turnId"], body.turnId);
   assert.equal(webhook["body"], { message: "seen by hooks" });
   assert.is((webhook["headers"] as Record<string, string>)["authorization"], "********");
-  const message = seen.find(({ name }) => name === "message:received")?.context as Record<
+  const message = events.find(({ name }) => name === "message:received")?.context as Record<
     string,
     unknown
   >;

@@ -81,8 +81,8 @@ test("the beginning of an id is compared with its digits, whether it is a number
     ['{"id":{"76159":1}}', "skipped"],
     ['{"id":null}', "skipped"],
   ] as const) {
-    const answer = await gateway.send("/hooks/begins", body);
-    assert.is(answer.body.outcome ?? "accepted", outcome, body);
+    const response = await gateway.send("/hooks/begins", body);
+    assert.is(response.body.outcome ?? "accepted", outcome, body);
   }
 });
 

@@ -66,10 +66,13 @@ test("the caller's token is in no message, session or response, however a mappin
     withToken({ "x-team": "red" }),
     { "x-service-token": "ci-token", "x-team": "red" },
   ]) {
-    const answer = await gateway.send(`/hooks/echo?t=shop-token`, {}, headers);
-    assert.is(answer.status, 200, answer.text);
-    assert.match(answer.text, / red \*/);
-    assert.not.match(answer.text + answer.headers.get("x-echo"), /hook-token|ci-token|shop-token/);
+    const response = await gateway.send(`/hooks/echo?t=shop-token`, {}, headers);
+    assert.is(response.status, 200, response.text);
+    assert.match(response.text, / red \*/);
+    assert.not.match(
+      response.text + response.headers.get("x-echo"),
+      /hook-token|ci-token|shop-token/,
+    );
   }
 });
 
@@ -87,22 +90,22 @@ test("refused requests push no accepted delivery out of the log, and leave next 
   );
   assert.ok((await Promise.all(flood)).every(({ status }) => status === 401 || status === 429));
   const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?limit=1000");
-  assert.ok(deliveries.some((one: { itemId?: string }) => one.itemId === body.eventId));
+  assert.ok(deliveries.some((delivery: { itemId?: string }) => delivery.itemId === body.eventId));
   const refused = deliveries.filter(
-    (one: { status: number }) => one.status === 401 || one.status === 429,
+    (delivery: { status: number }) => delivery.status === 401 || delivery.status === 429,
   );
   assert.ok(refused.length <= 20, `${refused.length} refused rows`);
   assert.ok(
     JSON.stringify(refused).length < 20 * 3000,
     `${JSON.stringify(refused).length} characters`,
   );
-  const { deliveries: shown } = await gateway.json("GET", "/webhooks/deliveries?limit=4");
+  const { deliveries: listed } = await gateway.json("GET", "/webhooks/deliveries?limit=4");
   assert.ok(
-    shown.some((one: { outcome: string }) => one.outcome === "accepted"),
+    listed.some((delivery: { outcome: string }) => delivery.outcome === "accepted"),
     "nor out of sight",
   );
-  assert.is(shown.length, 4);
-  const times = shown.map((one: { at: string }) => one.at);
+  assert.is(listed.length, 4);
+  const times = listed.map((delivery: { at: string }) => delivery.at);
   assert.equal(times, [...times].sort().reverse());
 });
 
@@ -139,7 +142,7 @@ test("a signing secret that anybody could guess is an error of the configuration
   for (const verify of weak) {
     const config = { webhooks: { mappings: { x: { verify } } } };
     const started = await startGateway({ config, env: { EMPTY: "" } }).then(
-      (one) => one.stop().then(() => "started"),
+      (gateway) => gateway.stop().then(() => "started"),
       (error) => error.message,
     );
     assert.match(
@@ -175,7 +178,7 @@ test("Stripe's secrets are texts, not Base64: a short one is taken, an empty one
   ] as const) {
     const config = { webhooks: { mappings: { x: { verify: { scheme: "stripe", secret } } } } };
     const started = await startGateway({ config }).then(
-      (one) => one.stop().then(() => true),
+      (gateway) => gateway.stop().then(() => true),
       (error) => error.message,
     );
     if (fits) assert.is(started, true);
@@ -184,8 +187,8 @@ test("Stripe's secrets are texts, not Base64: a short one is taken, an empty one
 });
 
 test("a caller who waits gets the status of the model's refusal", async () => {
-  const upstream = await startUpstream((seen, res) => {
-    const status = Number([...seen.raw.matchAll(/status (\d+)/g)].at(-1)?.[1]);
+  const upstream = await startUpstream((request, res) => {
+    const status = Number([...request.raw.matchAll(/status (\d+)/g)].at(-1)?.[1]);
     res.writeHead(status, { "content-type": "application/json" });
     res.end(
       JSON.stringify({
@@ -216,10 +219,10 @@ test("a caller who waits gets the status of the model's refusal", async () => {
       [422, 422],
     ]) {
       const request = { message: `status ${upstreamStatus}`, model: "up/m", wait: true };
-      const answer = await other.send("/hooks/agent", request);
-      assert.is(answer.status, status, answer.text);
-      assert.is(answer.body.status, status);
-      assert.match(answer.body.error.message, /Not this/);
+      const response = await other.send("/hooks/agent", request);
+      assert.is(response.status, status, response.text);
+      assert.is(response.body.status, status);
+      assert.match(response.body.error.message, /Not this/);
       const direct = await other.request("POST", "/agent", request);
       assert.is(direct.status, status);
       await direct.text();
@@ -240,9 +243,9 @@ test("secrets are masked by name in forms, JSON and XML", async () => {
     const { status, text } = await gateway.send("/hooks/echo", payload, headers);
     assert.is(status, 200, text);
     const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?limit=1");
-    const shown = await gateway.json("GET", `/webhooks/deliveries/${deliveries[0].id}`);
-    assert.not.match(JSON.stringify(shown), "hunter2");
-    assert.match(JSON.stringify(shown), /b=2|\bb\b.*2|Ada/, "the rest is there");
+    const detail = await gateway.json("GET", `/webhooks/deliveries/${deliveries[0].id}`);
+    assert.not.match(JSON.stringify(detail), "hunter2");
+    assert.match(JSON.stringify(detail), /b=2|\bb\b.*2|Ada/, "the rest is there");
   }
 });
 

@@ -52,9 +52,9 @@ test("kills lose nothing", async () => {
   async function work(sender: number, stopped: () => boolean): Promise<void> {
     while (!stopped()) {
       const n = next[sender] as number;
-      const answer = await client.send(...numberedRequest(sender, n));
-      assert.is(answer.status, 200, answer.text);
-      const { turnId, eventId } = answer.body;
+      const response = await client.send(...numberedRequest(sender, n));
+      assert.is(response.status, 200, response.text);
+      const { turnId, eventId } = response.body;
       acknowledged.push(turnId ? { id: turnId, path: "turns" } : { id: eventId, path: "events" });
       next[sender] = n + 1;
     }
@@ -134,7 +134,7 @@ async function wordsOf(
   const all = new RegExp(pattern.source, "gm");
   return messages
     .filter(({ role }) => role === "user")
-    .flatMap(({ content }) => [...content.matchAll(all)].map((found) => found[1] as string));
+    .flatMap(({ content }) => [...content.matchAll(all)].map((match) => match[1] as string));
 }
 
 test.run();

@@ -95,20 +95,20 @@ async function promptOf(
   body: unknown,
   headers: Record<string, string> = {},
 ): Promise<string> {
-  const answer = await gateway.send(path, body, withToken(headers));
-  assert.is(answer.status, 200, answer.text);
-  const turn = await gateway.ended(answer.body.turnId);
+  const response = await gateway.send(path, body, withToken(headers));
+  assert.is(response.status, 200, response.text);
+  const turn = await gateway.ended(response.body.turnId);
   assert.is(turn.state, "done");
   return turn.result;
 }
 
 /** What stands between the lines of a fence. */
 function fenced(prompt: string): string {
-  const found =
+  const fence =
     /<<<UNTRUSTED [^\n]* id=([0-9a-f]+)>>>\n[^\n]*\n([\s\S]*?)\n<<<END UNTRUSTED id=\1>>>/.exec(
       prompt,
     );
-  return found?.[2] ?? "";
+  return fence?.[2] ?? "";
 }
 
 test("the first mapping that matches takes the request, in their order", async () => {
@@ -134,9 +134,9 @@ test("deliveries that lack what names their session, or their burst, do not meet
   ] as const) {
     const sessions: string[] = [];
     for (const body of [{}, { id: null }, { id: "" }, { id: " " }]) {
-      const answer = await gateway.send(`/hooks/${path}`, body);
-      assert.is(answer.status, 200, answer.text);
-      const { sessionId, turnId } = answer.body;
+      const response = await gateway.send(`/hooks/${path}`, body);
+      assert.is(response.status, 200, response.text);
+      const { sessionId, turnId } = response.body;
       assert.is(sessionId, `webhook:${turnId}`, `${path} ${JSON.stringify(body)}`);
       sessions.push(sessionId);
       assert.is((await gateway.ended(turnId)).state, "done");
@@ -201,9 +201,9 @@ test("values from outside stand in a fence that they cannot close", async () => 
     prompt.lastIndexOf("Ignore all rules"),
     "only inside the fence",
   );
-  const one = /id=([0-9a-f]+)/.exec(prompt)?.[1];
+  const fenceId = /id=([0-9a-f]+)/.exec(prompt)?.[1];
   const two = /id=([0-9a-f]+)/.exec(await promptOf("/hooks/form", { command: "y" }))?.[1];
-  assert.is.not(one, two, "the fence's id is random");
+  assert.is.not(fenceId, two, "the fence's id is random");
 });
 
 test("without placeholders, or a message, the whole payload is fenced", async () => {
@@ -423,9 +423,9 @@ test("Slack's challenge is answered, when it is signed, at the prefix too", asyn
   ] as const) {
     const signature = `v0=${createHmac("sha256", secret).update(`v0:${time}:${body}`).digest("hex")}`;
     const headers = { "x-slack-request-timestamp": time, "x-slack-signature": signature };
-    const answer = await gateway.send(path, body, headers);
-    assert.is(answer.status, 200);
-    assert.equal(answer.body, { challenge: "abc" });
+    const response = await gateway.send(path, body, headers);
+    assert.is(response.status, 200);
+    assert.equal(response.body, { challenge: "abc" });
     assert.is(
       (await gateway.send(path, body, { ...headers, "x-slack-signature": "v0=00" })).status,
       401,
@@ -443,8 +443,8 @@ test("a changed configuration is active at once, the prefix too; a wrong one cha
     });
   writeFileSync(file, config({ path: "/in/", mappings: { fresh: { message: "New {body.x}" } } }));
   const moved = await until("the new prefix", async () => {
-    const answer = await gateway.send("/in/fresh", { x: 1 });
-    return answer.status === 200 ? answer : undefined;
+    const response = await gateway.send("/in/fresh", { x: 1 });
+    return response.status === 200 ? response : undefined;
   });
   assert.match(moved.body.turnId, /^turn_/);
   assert.is((await gateway.send("/hooks/wake", { text: "x" })).status, 404);

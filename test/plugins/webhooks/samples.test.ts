@@ -71,8 +71,8 @@ test("a challenge never becomes a sample", async () => {
 
 test("a catch that found none says what it waited for", async () => {
   for (const query of ["timeout=0.05", "timeout=0.05&any=true"]) {
-    const answer = await gateway.request("POST", `/webhooks/samples/opened?${query}`);
-    const { error } = (await answer.json()) as { error: { code: string; message: string } };
+    const response = await gateway.request("POST", `/webhooks/samples/opened?${query}`);
+    const { error } = (await response.json()) as { error: { code: string; message: string } };
     assert.is(error.code, "timeout");
     assert.match(error.message, "opened");
   }
@@ -90,10 +90,10 @@ test("a catch that is to wait for no time, or for longer than an hour, is refuse
     "NaN",
     "9".repeat(1000),
   ]) {
-    const answer = await gateway.request("POST", `/webhooks/samples/opened?timeout=${timeout}`);
-    const { error } = (await answer.json()) as { error: { code: string; param: string } };
+    const response = await gateway.request("POST", `/webhooks/samples/opened?timeout=${timeout}`);
+    const { error } = (await response.json()) as { error: { code: string; param: string } };
     assert.equal(
-      [answer.status, error.code, error.param],
+      [response.status, error.code, error.param],
       [400, "invalid_request_error", "timeout"],
       timeout,
     );

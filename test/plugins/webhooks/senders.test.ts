@@ -54,17 +54,17 @@ interface Received {
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 async function bodyOf(type: string, body: string | Uint8Array): Promise<unknown> {
-  const answer = await gateway.send("/hooks/any", body, withToken({ "content-type": type }));
-  assert.is(answer.status, 200, answer.text);
-  const { result } = await gateway.ended(answer.body.turnId);
+  const response = await gateway.send("/hooks/any", body, withToken({ "content-type": type }));
+  assert.is(response.status, 200, response.text);
+  const { result } = await gateway.ended(response.body.turnId);
   return JSON.parse(/>>>\n[^\n]*\n([\s\S]*?)\n<<<END/.exec(result)?.[1] ?? "");
 }
 
 test("what does not match is skipped with 200, and shows so", async () => {
-  const answer = await gateway.send("/hooks/opened", { action: "closed" });
-  assert.is(answer.status, 200);
-  assert.is(answer.body.outcome, "skipped");
-  assert.is(answer.body.turnId, undefined);
+  const response = await gateway.send("/hooks/opened", { action: "closed" });
+  assert.is(response.status, 200);
+  assert.is(response.body.outcome, "skipped");
+  assert.is(response.body.turnId, undefined);
   assert.is((await gateway.send("/hooks/opened", { action: "closed" }, {})).status, 401);
   assert.is((await gateway.send("/hooks", { action: "closed", nothing: 1 })).status, 404);
   const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?outcome=skipped");
@@ -128,13 +128,13 @@ test("XML as an object, text as text", async () => {
   assert.equal(await bodyOf("text/csv; charset=utf-8", "a,b"), { text: "a,b" });
   const entity = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>';
   for (const broken of ["<a>", "no xml", "", entity, "<a>".repeat(300) + "</a>".repeat(300)]) {
-    const answer = await gateway.send(
+    const response = await gateway.send(
       "/hooks/any",
       broken,
       withToken({ "content-type": "application/xml" }),
     );
-    assert.is(answer.status, 400, broken.slice(0, 20));
-    assert.is(answer.body.error.code, "invalid_request_error");
+    assert.is(response.status, 400, broken.slice(0, 20));
+    assert.is(response.body.error.code, "invalid_request_error");
   }
   const odd = await gateway.send("/hooks/any", "x", withToken({ "content-type": "image/png" }));
   assert.is(odd.status, 415);
@@ -192,9 +192,9 @@ test("bodies in other encodings, named by the sender or by the document", async 
     "text/xml",
   ]) {
     const body = Buffer.from("<a>Grüße</a>", "latin1");
-    const answer = await gateway.send("/hooks/any", body, withToken({ "content-type": type }));
-    assert.is(answer.status, 400, type);
-    assert.match(answer.body.error.message, /UTF-8/);
+    const response = await gateway.send("/hooks/any", body, withToken({ "content-type": type }));
+    assert.is(response.status, 400, type);
+    assert.match(response.body.error.message, /UTF-8/);
   }
   const { deliveries } = await gateway.json(
     "GET",
@@ -208,13 +208,13 @@ test("bodies in other encodings, named by the sender or by the document", async 
 });
 
 test("a mapping answers in its own words", async () => {
-  const answer = await gateway.send("/hooks/ticket?q=now", { id: "T-1" });
-  assert.is(answer.status, 201, answer.text);
-  assert.is(answer.headers.get("content-type"), "application/vnd.ticket+json");
-  assert.is(answer.headers.get("x-ticket"), "T-1 x-evil: 1");
-  assert.is(answer.headers.get("x-evil"), null);
-  assert.ok(answer.headers.get("ratelimit-limit"));
-  const { turn, ...rest } = JSON.parse(answer.text);
+  const response = await gateway.send("/hooks/ticket?q=now", { id: "T-1" });
+  assert.is(response.status, 201, response.text);
+  assert.is(response.headers.get("content-type"), "application/vnd.ticket+json");
+  assert.is(response.headers.get("x-ticket"), "T-1 x-evil: 1");
+  assert.is(response.headers.get("x-evil"), null);
+  assert.ok(response.headers.get("ratelimit-limit"));
+  const { turn, ...rest } = JSON.parse(response.text);
   assert.equal(rest, { ok: true, id: "T-1", session: "webhook:tickets:T-1", list: ["now", 7] });
   assert.match(turn, /^turn_/);
   const empty = await gateway.send("/hooks/empty", { x: 1 });
@@ -224,14 +224,14 @@ test("a mapping answers in its own words", async () => {
 
 test("with wait, the answer has the turn's result; a repeat gets the same", async () => {
   for (let i = 0; i < 2; i++) {
-    const answer = await gateway.send(
+    const response = await gateway.send(
       "/hooks/asked",
       { word: "{result}" },
       withToken({ "idempotency-key": "asked" }),
     );
-    assert.is(answer.status, 200);
-    assert.match(answer.headers.get("content-type") ?? "", "text/plain");
-    assert.match(answer.text, /^You get: Say \[…\][\s\S]* for \{result\}$/);
+    assert.is(response.status, 200);
+    assert.match(response.headers.get("content-type") ?? "", "text/plain");
+    assert.match(response.text, /^You get: Say \[…\][\s\S]* for \{result\}$/);
   }
   const plain = await gateway.send("/hooks/waits", { word: "hello" });
   assert.match(plain.body.result, /Say hello/);
@@ -252,9 +252,9 @@ test("a key names its own sessions and models, the main token any", async () => 
     ["hook-token-1", { session: "anything", model: "echo" }, 200],
   ];
   for (const [token, named, status] of rows) {
-    const answer = await gateway.send("/hooks/agent", { message: "x", ...named }, bearer(token));
-    assert.is(answer.status, status, `${token} ${JSON.stringify(named)}: ${answer.text}`);
-    if (status === 403) assert.is(answer.body.error.code, "forbidden");
+    const response = await gateway.send("/hooks/agent", { message: "x", ...named }, bearer(token));
+    assert.is(response.status, status, `${token} ${JSON.stringify(named)}: ${response.text}`);
+    if (status === 403) assert.is(response.body.error.code, "forbidden");
   }
 });
 

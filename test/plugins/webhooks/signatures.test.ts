@@ -193,7 +193,7 @@ for (const example of examples) {
 
 for (const name of ["slack", "standard", "stripe", "gitlab with a signing token", "linear"]) {
   test(`${name}: late and early deliveries are refused`, () => {
-    const example = examples.find((one) => one.name === name) as Example;
+    const example = examples.find((example) => example.name === name) as Example;
     for (const seconds of [-3600, -301, 301, 3600]) {
       assert.match(
         problem(example, { now: example.now + seconds * 1000 }) ?? "",

@@ -102,54 +102,54 @@ function scene({ pick = () => 0, refuses = () => false }: Options = {}) {
 }
 
 test("who votes late for an older version keeps nobody from the newer one", async () => {
-  const it = scene();
-  for (const worker of [0, 1]) it.arrive(worker);
-  it.save("v2");
-  it.hint(0);
-  await it.step("hint 0"); // has read v2
-  it.save("v3");
-  it.hint(1);
-  for (const queue of ["hint 1", "work 1", "from 1"]) await it.step(queue); // v3 is voted on
-  for (const queue of ["work 0", "from 0"]) await it.step(queue);
-  await it.quiet();
-  assert.equal(it.actives(), ["v3", "v3"]);
-  assert.equal(it.problems(), [undefined, undefined]);
+  const group = scene();
+  for (const worker of [0, 1]) group.arrive(worker);
+  group.save("v2");
+  group.hint(0);
+  await group.step("hint 0"); // has read v2
+  group.save("v3");
+  group.hint(1);
+  for (const queue of ["hint 1", "work 1", "from 1"]) await group.step(queue); // v3 is voted on
+  for (const queue of ["work 0", "from 0"]) await group.step(queue);
+  await group.quiet();
+  assert.equal(group.actives(), ["v3", "v3"]);
+  assert.equal(group.problems(), [undefined, undefined]);
 });
 
 test("a worker that comes with the new version does not keep the others from it", async () => {
-  const it = scene();
-  for (const worker of [0, 1, 2]) it.arrive(worker);
-  it.save("v2");
-  it.hint(0);
-  for (const queue of ["hint 0", "work 0", "from 0"]) await it.step(queue);
-  it.kill(1);
-  it.arrive(1);
-  await it.quiet();
-  assert.equal(it.actives(), ["v2", "v2", "v2"]);
+  const group = scene();
+  for (const worker of [0, 1, 2]) group.arrive(worker);
+  group.save("v2");
+  group.hint(0);
+  for (const queue of ["hint 0", "work 0", "from 0"]) await group.step(queue);
+  group.kill(1);
+  group.arrive(1);
+  await group.quiet();
+  assert.equal(group.actives(), ["v2", "v2", "v2"]);
 });
 
 test("what was refused and comes again is voted on again", async () => {
   const broken = new Set(["v2"]);
-  const it = scene({ refuses: (worker, id) => worker === 0 && broken.has(id) });
-  for (const worker of [0, 1, 2]) it.arrive(worker);
-  it.save("v2");
-  it.hint(0);
-  await it.quiet();
-  assert.equal(it.actives(), ["v1", "v1", "v1"]);
+  const group = scene({ refuses: (worker, id) => worker === 0 && broken.has(id) });
+  for (const worker of [0, 1, 2]) group.arrive(worker);
+  group.save("v2");
+  group.hint(0);
+  await group.quiet();
+  assert.equal(group.actives(), ["v1", "v1", "v1"]);
   assert.ok(
-    it.problems().every((problem) => problem?.includes("no v2")),
-    String(it.problems()),
+    group.problems().every((problem) => problem?.includes("no v2")),
+    String(group.problems()),
   );
-  it.save("v3");
-  it.hint(2);
-  await it.quiet();
-  assert.equal(it.actives(), ["v3", "v3", "v3"]);
+  group.save("v3");
+  group.hint(2);
+  await group.quiet();
+  assert.equal(group.actives(), ["v3", "v3", "v3"]);
   broken.clear();
-  it.save("v2");
-  it.hint(1);
-  await it.quiet();
-  assert.equal(it.actives(), ["v2", "v2", "v2"]);
-  assert.equal(it.problems(), [undefined, undefined, undefined]);
+  group.save("v2");
+  group.hint(1);
+  await group.quiet();
+  assert.equal(group.actives(), ["v2", "v2", "v2"]);
+  assert.equal(group.problems(), [undefined, undefined, undefined]);
 });
 
 test("a vote that another one overtakes differs from one that is refused", async () => {
@@ -163,15 +163,15 @@ test("a vote that another one overtakes differs from one that is refused", async
   };
   assert.is(await codes({}), undefined);
   assert.is(await codes({ error: "no" }), "refused");
-  const told: Vote[] = [];
+  const castVotes: Vote[] = [];
   const ballots = createBallots({
     voters: () => [0, 1],
     look() {},
-    sendDecision: (_worker, vote) => told.push(vote),
+    sendDecision: (_worker, vote) => castVotes.push(vote),
   });
   for (const [worker, id] of ["v2", "v3"].entries())
     ballots.cast(worker, { subject: "hooks.a", id });
-  assert.is(await codes(told[0]!), "conflict");
+  assert.is(await codes(castVotes[0]!), "conflict");
 });
 
 test("a worker that has voted while it looked has answered", async () => {
@@ -188,27 +188,29 @@ test("a worker that has voted while it looked has answered", async () => {
 });
 
 test("two changes of which each worker has seen another are both taken up", async () => {
-  const told: { worker: number; vote: Vote }[] = [];
+  const sentVotes: { worker: number; vote: Vote }[] = [];
   const ballots = createBallots({
     voters: () => [0, 1],
     look() {}, // who waits for a decision does not look
-    sendDecision: (worker, vote) => told.push({ worker, vote }),
+    sendDecision: (worker, vote) => sentVotes.push({ worker, vote }),
     deadlockMs: 5,
   });
   const cast = (worker: number, subject: string) => ballots.cast(worker, { subject, id: "v2" });
   cast(0, "hooks.a");
   cast(1, "hooks.b");
-  await until("one of them to be given up", () => told.length > 0);
+  await until("one of them to be given up", () => sentVotes.length > 0);
   assert.equal(
-    told.splice(0).map(({ worker, vote }) => [worker, vote.subject, vote.error]),
+    sentVotes.splice(0).map(({ worker, vote }) => [worker, vote.subject, vote.error]),
     [[0, "hooks.a", "another change is applied first"]],
   );
   // it is free, and looks for both
   cast(0, "hooks.b");
   cast(0, "hooks.a");
   cast(1, "hooks.a");
-  const taken = told.map(({ worker, vote }) => `${worker} ${vote.subject} ${vote.error}`).sort();
-  assert.equal(taken, [
+  const summary = sentVotes
+    .map(({ worker, vote }) => `${worker} ${vote.subject} ${vote.error}`)
+    .sort();
+  assert.equal(summary, [
     "0 hooks.a undefined",
     "0 hooks.b undefined",
     "1 hooks.a undefined",
@@ -218,17 +220,17 @@ test("two changes of which each worker has seen another are both taken up", asyn
 
 /** Some workers hear of what is saved, and one of them may die and come back. */
 async function saveAmidTrouble(
-  it: ReturnType<typeof scene>,
+  group: ReturnType<typeof scene>,
   pick: (count: number) => number,
 ): Promise<void> {
-  it.save(`v${2 + pick(3)}`);
-  for (const worker of [0, 1, 2, 3]) if (pick(3) > 0) it.hint(worker);
-  for (let steps = pick(12); steps > 0; steps--) await it.step();
+  group.save(`v${2 + pick(3)}`);
+  for (const worker of [0, 1, 2, 3]) if (pick(3) > 0) group.hint(worker);
+  for (let steps = pick(12); steps > 0; steps--) await group.step();
   if (pick(4) > 0) return;
   const worker = pick(4);
-  it.kill(worker);
-  for (let steps = pick(6); steps > 0; steps--) await it.step();
-  it.arrive(worker);
+  group.kill(worker);
+  for (let steps = pick(6); steps > 0; steps--) await group.step();
+  group.arrive(worker);
 }
 
 test("in whatever order it happens, all have what was saved last, be it seen by one of them", async () => {
@@ -238,14 +240,14 @@ test("in whatever order it happens, all have what was saved last, be it seen by 
       state = (state * 1_103_515_245 + 12_345) & 0x7fffffff;
       return Math.floor((state / 0x7fffffff) * count) % Math.max(1, count);
     };
-    const it = scene({ pick });
-    for (const worker of [0, 1, 2, 3]) it.arrive(worker);
-    for (let save = 0; save < 4; save++) await saveAmidTrouble(it, pick);
-    it.save("last");
-    it.hint(pick(4));
-    await it.quiet();
-    assert.equal(it.actives(), ["last", "last", "last", "last"], `seed ${seed}`);
-    assert.equal(it.problems(), [undefined, undefined, undefined, undefined], `seed ${seed}`);
+    const group = scene({ pick });
+    for (const worker of [0, 1, 2, 3]) group.arrive(worker);
+    for (let save = 0; save < 4; save++) await saveAmidTrouble(group, pick);
+    group.save("last");
+    group.hint(pick(4));
+    await group.quiet();
+    assert.equal(group.actives(), ["last", "last", "last", "last"], `seed ${seed}`);
+    assert.equal(group.problems(), [undefined, undefined, undefined, undefined], `seed ${seed}`);
   }
 });
 

@@ -19,7 +19,7 @@ let pids: string[] = [];
 const chats: string[] = [];
 
 /** What the model says to some who ask at once, which was counted. */
-async function said(model: string): Promise<string[]> {
+async function modelReplies(model: string): Promise<string[]> {
   const all = await times(6, () => chat(gateway, model));
   for (const { headers } of all) chats.push(String(headers["x-request-id"]));
   return all.map(({ json }) => json.choices[0].message.content as string);
@@ -28,7 +28,7 @@ async function said(model: string): Promise<string[]> {
 async function answers(): Promise<string[]> {
   const all = new Set<string>();
   await until("both to have answered", async () => {
-    for (const text of await said("echo")) all.add(text);
+    for (const text of await modelReplies("echo")) all.add(text);
     return new Set([...all].map((text) => text.split(" ")[1])).size === 2;
   });
   return [...all].sort();
@@ -129,21 +129,21 @@ test("a changed configuration is active in both once it was set", async () => {
   const config = JSON.parse(readFileSync(file, "utf8"));
   writeFileSync(file, JSON.stringify({ ...config, models: { nick: "echo" } }));
   assert.is((await ask(gateway, "POST", "/kernel/config/refresh")).json.problem, null);
-  assert.is((await said("nick")).length, 6);
+  assert.is((await modelReplies("nick")).length, 6);
   writeFileSync(file, JSON.stringify({ ...config, models: 7 }));
   assert.ok((await ask(gateway, "POST", "/kernel/config/refresh")).json.problem);
   const problems = await times(
     4,
     async () => (await ask(gateway, "GET", "/kernel/status")).json.config.problem?.message,
   );
-  assert.equal(problems.filter((one) => /models/.test(one)).length, 4);
+  assert.equal(problems.filter((problem) => /models/.test(problem)).length, 4);
   writeFileSync(file, JSON.stringify({ ...config, models: { nick: "echo" } }));
   assert.is((await ask(gateway, "POST", "/kernel/config/refresh")).json.problem, null);
 });
 
 test("a hook that is switched off and on is so in both", async () => {
   await ask(gateway, "POST", "/kernel/hooks/who/disable");
-  assert.equal(await said("echo"), Array(6).fill("hi"));
+  assert.equal(await modelReplies("echo"), Array(6).fill("hi"));
   save('if (event.context.content !== "go") return { reply: `five ${process.pid}` };');
   await ask(gateway, "POST", "/kernel/hooks/who/enable");
   assert.equal(
@@ -161,11 +161,11 @@ test("each of them describes the routes of both, also of servers that only one h
 });
 
 test("status, metrics, log and runs of hooks count over both", async () => {
-  const [one, other] = await times(
+  const [first, other] = await times(
     2,
     async () => (await ask(gateway, "GET", "/kernel/status")).json,
   );
-  for (const status of [one, other]) {
+  for (const status of [first, other]) {
     assert.is(status.workers.count, 2);
     assert.equal(
       status.workers.running.map(({ pid }: { pid: number }) => String(pid)).sort(),
@@ -223,7 +223,7 @@ test("a waiting caller catches a webhook's sample, whichever worker gets the req
     // fetch keeps its connection, and so its worker
     await gateway
       .request("POST", "/hooks/build", { id: 1 }, { token: "hook-token" })
-      .then((one) => one.text());
+      .then((response) => response.text());
     return waiting === 0;
   });
   for (const { json } of await caught) assert.equal(json.sample.body, { id: 1 });
@@ -312,14 +312,14 @@ const toSecond = () =>
 
 test("a worker that is killed is replaced; the other goes on, its own streams end with an error", async () => {
   const messages = [{ role: "user", content: "go" }];
-  const asked = {
+  const bodies = {
     "/v1/chat/completions": { messages },
     "/v1/messages": { messages, max_tokens: 9 },
     "/v1/responses": { input: "go" },
     "/v1/completions": { prompt: "go" },
   };
   const streams = await Promise.all(
-    Object.entries(asked).map(async ([path, body]) =>
+    Object.entries(bodies).map(async ([path, body]) =>
       watch(gateway, "POST", path, { model: "slow/m", stream: true, ...body }, await toSecond()),
     ),
   );

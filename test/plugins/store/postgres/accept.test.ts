@@ -48,11 +48,11 @@ async function sendAll(): Promise<string[]> {
     for (let n = next++; n < TURNS; n = next++) {
       const body = { message: `number ${n}.`, session: `accept:${n}` };
       const send = () => clients[n % clients.length]!.send("/hooks/agent", body);
-      let answer = await send();
-      while (isRetryable(answer.status, answer.text) && refusals++ < MOST_REFUSALS)
-        answer = await send();
-      assert.is(answer.status, 200, answer.text);
-      turnIds.push(answer.body.turnId);
+      let response = await send();
+      while (isRetryable(response.status, response.text) && refusals++ < MOST_REFUSALS)
+        response = await send();
+      assert.is(response.status, 200, response.text);
+      turnIds.push(response.body.turnId);
     }
   };
   await Promise.all(Array.from({ length: CALLERS }, caller));
@@ -63,8 +63,8 @@ async function expectDoneOnce(turnIds: readonly string[]): Promise<void> {
   const client = clientOf(() => gateways[0]!.url);
   for (const id of turnIds) {
     const { body } = await until(`the turn ${id} to end`, async () => {
-      const answer = await client.status(`/hooks/turns/${id}`);
-      return ["queued", "running"].includes(answer.body.state) ? undefined : answer;
+      const response = await client.status(`/hooks/turns/${id}`);
+      return ["queued", "running"].includes(response.body.state) ? undefined : response;
     });
     assert.is(body.state, "done", JSON.stringify(body));
   }

@@ -53,16 +53,16 @@ test("the first backlog is worked off through the index of what waits, though th
   await store.close();
   // each connection says at its end what it has read
   const read = `SELECT SUM(idx_tup_read) FROM pg_stat_user_indexes WHERE schemaname = '${schema}'`;
-  const seen = `SELECT SUM(idx_scan) FROM pg_stat_user_indexes WHERE schemaname = '${schema}' AND indexrelname = 'lanes_ready'`;
-  await until("the server has counted", () => Number(server.sql(seen)) > 0);
+  const scanQuery = `SELECT SUM(idx_scan) FROM pg_stat_user_indexes WHERE schemaname = '${schema}' AND indexrelname = 'lanes_ready'`;
+  await until("the server has counted", () => Number(server.sql(scanQuery)) > 0);
   assert.ok(Number(server.sql(read)) < 1000, `${server.sql(read)} rows were read`);
 });
 
 test("one hears at once of work that another has put in", async () => {
   const [a, b] = (await open(2)) as [Store, Store];
-  const heard = new Promise<void>((resolve) => b.onWork("turn", resolve));
+  const notified = new Promise<void>((resolve) => b.onWork("turn", resolve));
   await a.enqueue({ items: [turn("t1")] });
-  await heard;
+  await notified;
   assert.is((await b.claim("b", 1, 1000, ["turn"]))[0]?.item.id, "t1");
 });
 
@@ -75,9 +75,9 @@ for (const [what, schema] of [
   test(`stores in a schema whose name has ${what} hear each other, and are seen by a command that would move them`, async () => {
     const url = server.emptyUrl(schema);
     const [a, b] = (await open(2, url)) as [Store, Store];
-    const heard = new Promise<void>((resolve) => b.onWork("turn", resolve));
+    const notified = new Promise<void>((resolve) => b.onWork("turn", resolve));
     await a.enqueue({ items: [turn("t1")] });
-    await heard;
+    await notified;
     const engine = openEngine({ url, log: quietLog() });
     const listening = await engine
       .read(() => first<{ n: number }>(LISTENING))
@@ -187,11 +187,11 @@ test("lanes keep their order, each item is finished once, and a slot fires once,
   assert.equal(finished.filter((id) => id.startsWith("t")).sort(), ids);
   assert.is(finished.filter((id) => id.startsWith("fired")).length, 1);
   for (let lane = 0; lane < 6; lane++) {
-    const told = (await (all[1] as Store).sessions.transcript(`l${lane}`)).map(
+    const transcript = (await (all[1] as Store).sessions.transcript(`l${lane}`)).map(
       ({ body }) => body as string,
     );
-    assert.equal(told, [...told].sort(), "out of order");
-    assert.is(told.length, 20);
+    assert.equal(transcript, [...transcript].sort(), "out of order");
+    assert.is(transcript.length, 20);
   }
   assert.equal(await (all[2] as Store).check(), []);
 });
@@ -230,11 +230,11 @@ test("a server that crashes and comes back: writes wait for it, others are heard
   const written = until("the write", async () => a.kv.set("n", "meanwhile", 2).then(() => true));
   await Promise.all([written, server.start()]);
   assert.equal(await b.kv.list("n"), ["before", "meanwhile"]);
-  let heard = 0;
-  b.onWork("turn", () => heard++);
+  let notifications = 0;
+  b.onWork("turn", () => notifications++);
   await until("b to hear of a's work", async () => {
     await a.enqueue({ items: [turn(`t${Math.random()}`)] });
-    return heard > 0;
+    return notifications > 0;
   });
 });
 
@@ -257,11 +257,11 @@ async function startProxy(connected: (socket: Socket) => void) {
   const proxy = createServer((socket) => {
     connected(socket);
     const onward = connect(server.port, "127.0.0.1");
-    for (const [one, other] of [
+    for (const [first, other] of [
       [socket, onward],
       [onward, socket],
     ] as const)
-      one.on("error", () => {}).on("close", () => other.destroy());
+      first.on("error", () => {}).on("close", () => other.destroy());
     socket.pipe(onward).pipe(socket);
   }).listen(0, "127.0.0.1");
   await once(proxy, "listening");

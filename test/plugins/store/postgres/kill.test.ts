@@ -43,10 +43,10 @@ test("what either has acknowledged reaches its end, each session in order, each 
   async function sendUntilAnswered(sender: number, n: number): Promise<boolean> {
     for (let turn = sender; !over; turn++) {
       const client = clientOf(() => (gateways[turn % 2] as SpawnedGateway).url);
-      const answer = await client.send(...numberedRequest(sender, n)).catch(() => {});
-      if (answer === undefined) continue;
-      assert.is(answer.status, 200, answer.text);
-      const { turnId, eventId } = answer.body;
+      const response = await client.send(...numberedRequest(sender, n)).catch(() => {});
+      if (response === undefined) continue;
+      assert.is(response.status, 200, response.text);
+      const { turnId, eventId } = response.body;
       acknowledged.push(turnId ? `turns/${turnId}` : `events/${eventId}`);
       return true;
     }
@@ -68,8 +68,8 @@ test("what either has acknowledged reaches its end, each session in order, each 
   const client = clientOf(() => gateway.url);
   for (const path of new Set(acknowledged)) {
     const { body } = await until(`${path} to end`, async () => {
-      const answer = await client.status(`/hooks/${path}`);
-      return ["queued", "running"].includes(answer.body.state) ? undefined : answer;
+      const response = await client.status(`/hooks/${path}`);
+      return ["queued", "running"].includes(response.body.state) ? undefined : response;
     });
     assert.is(body.state, "done", JSON.stringify(body));
   }

@@ -36,8 +36,8 @@ async function open(url = server.emptyUrl()): Promise<Store[]> {
 function callsOf(next: () => number, name: string): ((store: Store) => Promise<unknown>)[] {
   const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)] as T;
   const lanes = ["a", "b", "c"];
-  let made = 0;
-  const id = () => `${name}-${made++}`;
+  let itemCount = 0;
+  const id = () => `${name}-${itemCount++}`;
   const batch = () => ({
     items: [pick(lanes), pick(lanes)].map((lane) => ({ id: id(), lane, kind: "turn", body: {} })),
     deliveries: [{ id: id(), source: "test", outcome: "accepted" }],
@@ -69,11 +69,11 @@ function callsOf(next: () => number, name: string): ((store: Store) => Promise<u
         await store.finish(claim, outcome, batch());
       }
     },
-    (store) => store.items.cancel(`${name}-${Math.floor(next() * made)}`),
-    (store) => store.items.replay(`${name}-${Math.floor(next() * made)}`),
+    (store) => store.items.cancel(`${name}-${Math.floor(next() * itemCount)}`),
+    (store) => store.items.replay(`${name}-${Math.floor(next() * itemCount)}`),
     (store) => store.abandon(name),
     (store) => store.tick(slot(), batch()),
-    (store) => store.sessions.put(pick(lanes), { at: made }),
+    (store) => store.sessions.put(pick(lanes), { at: itemCount }),
     (store) => store.runs.prune(pick(lanes), 3),
     (store) => store.items.prune(store.now(), ["cancelled", "dead"]),
     (store) => store.deliveries.prune({ keep: 20 }),

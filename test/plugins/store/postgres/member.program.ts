@@ -62,11 +62,11 @@ async function fire(): Promise<void> {
 async function take(n: number): Promise<void> {
   const id = `limited-${name}-${n}`;
   const limit = { key: "shared", max: 40, windowMs: 3_600_000 };
-  const { limit: taken } = await store.enqueue({
+  const { limit: limitResult } = await store.enqueue({
     items: [{ id, lane: id, kind: "limited", body: {} }],
     limit,
   });
-  say(`${taken?.allowed ? "taken" : "denied"} ${id}`);
+  say(`${limitResult?.allowed ? "taken" : "denied"} ${id}`);
   await pause(10);
 }
 

@@ -77,9 +77,9 @@ test("deliveries that were packed are unpacked once, and keep what they had", as
 
 test("usage that a gateway of the older version writes during the migration is kept", async () => {
   const url = server.emptyUrl("untimed");
-  const made = openStore({ url, log: quietLog() });
-  await made.usage.append([{ model: "m", requests: 1 }]);
-  await made.close();
+  const opening = openStore({ url, log: quietLog() });
+  await opening.usage.append([{ model: "m", requests: 1 }]);
+  await opening.close();
   server.sql(`UPDATE untimed.portico_schema SET version = ${UNTIMED_VERSION}`);
   const pool = await openPool(url, { size: 1 });
   const olderGateway = await pool.connect();

@@ -55,8 +55,8 @@ test("the check of a process of this machine that is dead is made at once by ano
   await until("the check of the second gateway", () => requests.length === 2);
   assert.ok(performance.now() - killedAt < SOON_MS);
   const poll = await until("its end", async () => {
-    const found = await second.json("GET", `/polls/${id}`);
-    return found.state.lastStatus ? found : undefined;
+    const poll = await second.json("GET", `/polls/${id}`);
+    return poll.state.lastStatus ? poll : undefined;
   });
   assert.is(poll.state.lastStatus, "baseline");
 });

@@ -93,9 +93,15 @@ async function expectAllWell(): Promise<void> {
   assert.is(new Set(finished).size, finished.length, "an item was finished twice");
   for (const id of finished) assert.is((await store.items.get(id))?.state, "done");
   for (const { id } of await store.sessions.list({ limit: 1000 })) {
-    const told = (await store.sessions.transcript(id)).map(({ body }) => body as string | number);
-    assert.is(new Set(told).size, told.length, `${id}: a finish or a slot was written twice`);
-    const numbers = told.map((each) => Number(String(each).split("-").at(-1)));
+    const transcript = (await store.sessions.transcript(id)).map(
+      ({ body }) => body as string | number,
+    );
+    assert.is(
+      new Set(transcript).size,
+      transcript.length,
+      `${id}: a finish or a slot was written twice`,
+    );
+    const numbers = transcript.map((each) => Number(String(each).split("-").at(-1)));
     assert.equal(
       numbers,
       [...numbers].sort((a, b) => a - b),

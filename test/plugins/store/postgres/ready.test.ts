@@ -23,9 +23,9 @@ test("the gateway is not ready while its store is away, and says which plugin wa
   assert.is((await ready()).status, 200);
   await server.stop("immediate");
   await until("a 503 that names the store", async () => {
-    const answer = await ready();
-    const { plugins } = (await answer.json()) as { plugins: string[] };
-    return answer.status === 503 && plugins.includes("store");
+    const response = await ready();
+    const { plugins } = (await response.json()) as { plugins: string[] };
+    return response.status === 503 && plugins.includes("store");
   });
   await server.start();
   await until("a 200", async () => (await ready()).status === 200);

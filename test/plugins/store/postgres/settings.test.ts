@@ -41,8 +41,8 @@ const OURS = "FROM pg_stat_activity WHERE application_name = 'portico'";
 
 test("a gateway opens no more connections than its pool has", async () => {
   const running = await start({ url: server.emptyUrl(), pool: 5 });
-  const asked = Array.from({ length: 40 }, () => running.json("GET", "/store"));
-  for (const { ok } of await Promise.all(asked)) assert.ok(ok);
+  const requests = Array.from({ length: 40 }, () => running.json("GET", "/store"));
+  for (const { ok } of await Promise.all(requests)) assert.ok(ok);
   assert.is(ask(`SELECT count(*) ${OURS}`), "5");
 });
 

@@ -22,8 +22,8 @@ const block = (firstAt: number, lastAt: number, requests = 1): NewRequestBlock =
 });
 const add = (...blocks: NewRequestBlock[]) => store.usage.append([], { blocks, keep: 1e6 });
 async function lines(range: Partial<RequestRange>): Promise<string[]> {
-  const found = await store.usage.requests({ since: 0, until: 1e9, least: 1e9, ...range });
-  return found.map((one) => one.lines);
+  const blocks = await store.usage.requests({ since: 0, until: 1e9, least: 1e9, ...range });
+  return blocks.map((block) => block.lines);
 }
 
 test("the latest come first, as many as were asked for, then those after them", async () => {

@@ -26,8 +26,8 @@ test.before(async () => {
     if (model === "fails") return json(res, { error: { message: "no" } }, 400);
     if (model === "down") return json(res, { error: { message: "down" } }, 503);
     if (!streamed) return json(res, completion("Hello", { model, usage }));
-    const said = chunk({ role: "assistant", content: "Hello" }, "stop", { model });
-    stream(res, said, chunk({}, null, { model, choices: [], usage }), DONE);
+    const helloChunk = chunk({ role: "assistant", content: "Hello" }, "stop", { model });
+    stream(res, helloChunk, chunk({}, null, { model, choices: [], usage }), DONE);
   });
   gateway = await startGateway({ config: configFor(up) });
 });
@@ -55,14 +55,14 @@ async function ask(
   options: { token?: string } = {},
   to = gateway,
 ): Promise<string> {
-  const answer = await to.request(
+  const response = await to.request(
     "POST",
     "/v1/chat/completions",
     { model, messages, ...more },
     options,
   );
-  await answer.text();
-  return answer.headers.get("x-request-id")!;
+  await response.text();
+  return response.headers.get("x-request-id")!;
 }
 const list = (query: string, from = gateway) => from.json("GET", `/usage/requests?${query}`);
 
@@ -70,8 +70,8 @@ test("a request is found under the id that its answer had, with its price from t
   const before = Date.now();
   const id = await ask("main/gpt-4o-mini");
   const { requests, next, from, to } = await list("model=gpt-4o-mini");
-  const [{ at, ms, firstByteMs, ...one }] = requests;
-  assert.equal(one, {
+  const [{ at, ms, firstByteMs, ...rest }] = requests;
+  assert.equal(rest, {
     requestId: id,
     channel: "main",
     model: "gpt-4o-mini",
@@ -100,13 +100,13 @@ test("streams, failures, other attempts and client keys show as what they were",
     return page.requests[2]?.stream && page;
   });
   assert.equal(
-    requests.map((one: any) => [
-      one.model,
-      one.key,
-      one.status,
-      one.attempts,
-      one.stream,
-      one.promptTokens,
+    requests.map((row: any) => [
+      row.model,
+      row.key,
+      row.status,
+      row.attempts,
+      row.stream,
+      row.promptTokens,
     ]),
     [
       ["gpt-4o", null, 200, 2, false, 1000],
@@ -115,7 +115,7 @@ test("streams, failures, other attempts and client keys show as what they were",
     ],
   );
   assert.equal(
-    (await list("key=ci&status=4xx")).requests.map((one: any) => one.model),
+    (await list("key=ci&status=4xx")).requests.map((row: any) => row.model),
     ["fails"],
   );
 });
@@ -128,7 +128,7 @@ test("pages follow each other, also while requests come in", async () => {
   const second = await list(`model=paged&limit=2&before=${first.next}`);
   const third = await list(`model=paged&limit=2&before=${second.next}`);
   assert.equal(
-    [first, second, third].flatMap((page) => page.requests.map((one: any) => one.requestId)),
+    [first, second, third].flatMap((page) => page.requests.map((row: any) => row.requestId)),
     ids,
   );
   assert.is(third.next, undefined);
@@ -146,9 +146,9 @@ for (const [query, param] of [
   ["from=2026-02-01&to=2026-01-01", "from"],
 ]) {
   test(`refuses ?${query}`, async () => {
-    const answer = await gateway.request("GET", `/usage/requests?${query}`);
-    const { error } = (await answer.json()) as any;
-    assert.equal([answer.status, error.code, error.param], [400, "invalid_request_error", param]);
+    const response = await gateway.request("GET", `/usage/requests?${query}`);
+    const { error } = (await response.json()) as any;
+    assert.equal([response.status, error.code, error.param], [400, "invalid_request_error", param]);
   });
 }
 
@@ -168,7 +168,7 @@ test("requests outlive the gateway, also those not yet written when it stopped",
   try {
     const other = await ask("main/gpt-4o-mini", {}, {}, second);
     assert.equal(
-      (await list("", second)).requests.map((one: any) => [one.requestId, one.costUsd]),
+      (await list("", second)).requests.map((row: any) => [row.requestId, row.costUsd]),
       [
         [other, 0.00021],
         [id, 0.00021],
@@ -195,7 +195,7 @@ test("the command line shows them, page by page", async () => {
   const before = /--before (\S+)/.exec(page.stdout)![1]!;
   const rest = JSON.parse((await cli("--model", "typed", "--before", before, "--json")).stdout);
   assert.equal(
-    rest.requests.map((one: any) => one.requestId),
+    rest.requests.map((row: any) => row.requestId),
     [ids[0]],
   );
   const refused = await cli("--status", "bad");
