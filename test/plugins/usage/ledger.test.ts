@@ -9,20 +9,20 @@ const test = suite("the usage ledger");
 
 test(
   "keeps what the store does not take, says so once, and writes it later",
-  withLedger(async ({ ledger, store, said, fail }) => {
+  withLedger(async ({ ledger, store, said: readLog, fail }) => {
     fail(true);
     ledger.add(record(1));
     await ledger.flush();
     ledger.add(record(2));
     await ledger.flush();
-    assert.equal(said(), [
+    assert.equal(readLog(), [
       "usage data cannot be written to the store; the gateway keeps them in memory and tries again",
     ]);
     fail(false);
     await ledger.flush();
     const [sum] = await store.usage.sum();
     assert.equal([sum?.requests, sum?.promptTokens], [2, 3]);
-    assert.equal(said(), ["usage data can be written again"]);
+    assert.equal(readLog(), ["usage data can be written again"]);
     await ledger.flush();
     assert.is((await store.usage.sum())[0]?.requests, 2, "nothing is written twice");
   }),

@@ -293,24 +293,24 @@ for (const [name, { event, ping, timed }] of Object.entries(senders)) {
     assert.equal(again.body, first.body);
     const { deliveries } = await gateway.json("GET", `/webhooks/deliveries?source=${name}`);
     assert.equal(
-      deliveries.map((one: { outcome: string }) => one.outcome),
+      deliveries.map((delivery: { outcome: string }) => delivery.outcome),
       ["duplicate", "accepted"],
     );
   });
 
   test(`${name}: one byte changed is 401`, async () => {
-    const answer = await post(name, event, { changed: true });
-    assert.is(answer.status, 401, answer.text);
-    assert.is(answer.body.error.code, "unauthorized");
+    const response = await post(name, event, { changed: true });
+    assert.is(response.status, 401, response.text);
+    assert.is(response.body.error.code, "unauthorized");
   });
 
   if (timed)
     test(`${name}: an old one is 401, and says why`, async () => {
       for (const minutes of [-6, 6]) {
-        const answer = await post(name, event, { at: new Date(Date.now() + minutes * 60_000) });
-        assert.is(answer.status, 401, answer.text);
+        const response = await post(name, event, { at: new Date(Date.now() + minutes * 60_000) });
+        assert.is(response.status, 401, response.text);
         assert.match(
-          answer.body.error.message,
+          response.body.error.message,
           "timestamp of the signature is too far from the current time",
         );
       }
@@ -342,12 +342,12 @@ test("forms are signed as they are sent: GitHub's payload, Slack's command", asy
     headers: { ...event.headers, ...type, "x-github-delivery": "a-form" },
     body: form,
   };
-  const answer = await post("github", github);
-  assert.is(answer.status, 200, answer.text);
-  assert.match(answer.body.turnId, /^turn_/);
+  const response = await post("github", github);
+  assert.is(response.status, 200, response.text);
+  assert.match(response.body.turnId, /^turn_/);
   assert.is(
     (await post("github", { ...github, body: `${form}%20` })).body.turnId,
-    answer.body.turnId,
+    response.body.turnId,
   );
   const command = { headers: type, body: "command=%2Fweather&text=94070&user_name=ada" };
   assert.is((await post("slack", command)).body.outcome, "skipped");

@@ -13,7 +13,7 @@ import { ask, chat, times, watch } from "../cluster/scene.ts";
 
 const test = suite("starts of workers");
 
-for (const [what, config, says] of [
+for (const [what, config, message] of [
   ["an unknown key", { unheard: true }, /unheard is not a known key/],
   [
     "a certificate that is not there",
@@ -28,7 +28,7 @@ for (const [what, config, says] of [
     writeFileSync(join(home, "portico.json"), JSON.stringify({ ...config, gateway }));
     const { code, stderr } = await portico(home, ["start"]);
     assert.is(code, 1);
-    assert.match(stderr, says);
+    assert.match(stderr, message);
     assert.is(stderr.trim().split("\n").length, 1, stderr);
   });
 }
@@ -62,9 +62,12 @@ test("one that is stopped is passed by, killed and replaced, and a save waits fo
       (await ask(gateway, "GET", "/kernel/status")).json.workers.running.map(
         ({ pid }: { pid: number }) => pid,
       );
-    const [one, still] = (await untilRight(running, (all) => all.length === 2)) as [number, number];
+    const [firstPid, still] = (await untilRight(running, (all) => all.length === 2)) as [
+      number,
+      number,
+    ];
     // one connection to each: what the stopped one has in its hands is cut when it goes
-    const held = await Promise.all(
+    const streams = await Promise.all(
       [1, 2].map(async () => {
         const feed = watch(gateway, "GET", "/events");
         await feed.opened;
@@ -72,9 +75,9 @@ test("one that is stopped is passed by, killed and replaced, and a save waits fo
       }),
     );
     process.kill(still, "SIGSTOP");
-    const answered = () => ask(gateway, "GET", "/health").then(({ status }) => status === 200);
+    const isHealthy = () => ask(gateway, "GET", "/health").then(({ status }) => status === 200);
     assert.equal(
-      await times(4, answered),
+      await times(4, isHealthy),
       Array(4).fill(true),
       "those that it has not taken go to the other",
     );
@@ -82,16 +85,16 @@ test("one that is stopped is passed by, killed and replaced, and a save waits fo
       () => portico(gateway.home, ["config", "set", "models.nick", "echo"]),
       ({ code }) => code === 0,
     );
-    assert.is(await Promise.race(held.map(({ end }) => end)), "cut");
+    assert.is(await Promise.race(streams.map(({ end }) => end)), "cut");
     const all = await untilRight(running, (now) => now.length === 2 && !now.includes(still));
-    assert.ok(all.includes(one), "the other lives");
+    assert.ok(all.includes(firstPid), "the other lives");
     assert.match(gateway.output(), /worker \d is stopped, so it is killed/);
     const nicks = await times(4, () => chat(gateway, "nick"));
     assert.equal(
       nicks.map(({ status }) => status),
       Array(4).fill(200),
     );
-    for (const { close } of held) close();
+    for (const { close } of streams) close();
   } finally {
     await gateway.stop();
   }
@@ -108,20 +111,20 @@ function forkWorker(home: string, ...early: object[]) {
     serialization: "advanced",
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
-  let said = "";
-  child.stderr?.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  let output = "";
+  child.stderr?.on("data", (chunk: Buffer) => (output += chunk.toString()));
   for (const message of early) child.send(message);
   const ended = once(child, "exit").then(([code]) => ({
     type: "ended",
     code: code as number,
-    said,
+    said: output,
   }));
-  const heard = async (type: string): Promise<{ type: string }> => {
+  const waitForMessage = async (type: string): Promise<{ type: string }> => {
     for await (const [message] of on(child, "message") as AsyncIterable<[{ type: string }]>)
       if (message.type === type) return message;
     throw new Error(`it never said ${type}`);
   };
-  return { child, ended, next: (type: string) => Promise.race([heard(type), ended]) };
+  return { child, ended, next: (type: string) => Promise.race([waitForMessage(type), ended]) };
 }
 
 test("a worker begins, whatever it hears of the others before", async () => {

@@ -15,13 +15,13 @@ const ANY_PRICE = { prices: { "*": { input: 1, output: 0 } } };
 const page = (store: Store, query = ""): Promise<RequestPage> =>
   requestPage(store, readRequestsQuery(new URLSearchParams(`to=${NOW * 2}&${query}`), NOW));
 const ids = async (store: Store, query = "") =>
-  (await page(store, query)).requests.map((one) => one.requestId);
+  (await page(store, query)).requests.map((request) => request.requestId);
 
 async function allPages(store: Store, query: string): Promise<string[][]> {
   const pages: string[][] = [];
   for (let before = ""; ; ) {
     const { requests, next } = await page(store, query + before);
-    pages.push(requests.map((one) => one.requestId));
+    pages.push(requests.map((request) => request.requestId));
     if (next === undefined) return pages;
     before = `&before=${next}`;
   }
@@ -124,9 +124,9 @@ test(
       [5e9, 2 ** 32, 5000],
     );
     for (const model of names) {
-      const found = await page(store, `model=${encodeURIComponent(model)}`);
+      const firstPage = await page(store, `model=${encodeURIComponent(model)}`);
       assert.equal(
-        found.requests.map((one) => one.model),
+        firstPage.requests.map((request) => request.model),
         [model],
       );
     }
@@ -145,7 +145,11 @@ test(
       await ledger.flush();
       const { requests } = await page(store);
       assert.equal(
-        requests.map((one) => [one.requestId, Date.parse(one.at) - NOW, one.costUsd]),
+        requests.map((request) => [
+          request.requestId,
+          Date.parse(request.at) - NOW,
+          request.costUsd,
+        ]),
         [
           ["waits too", 20, 0.15],
           ["free", 10, 0],
@@ -183,14 +187,14 @@ test(
       const step = stepMs(dice);
       turn(step);
       now += step;
-      const one = gateways[dice() < 0.7 ? 0 : 1]!;
+      const target = gateways[dice() < 0.7 ? 0 : 1]!;
       const id = `r${i}`;
       wanted.push({ id, at: now });
-      one.add(record(1, undefined, { requestId: id, status: i % 50 === 0 ? 503 : 200 }));
-      if (dice() < (one === ledger ? 0.1 : 0.01)) await one.flush();
+      target.add(record(1, undefined, { requestId: id, status: i % 50 === 0 ? 503 : 200 }));
+      if (dice() < (target === ledger ? 0.1 : 0.01)) await target.flush();
     }
-    for (const one of gateways) await one.flush();
-    const at = new Map(wanted.map((one) => [one.id, one.at]));
+    for (const ledger of gateways) await ledger.flush();
+    const at = new Map(wanted.map((expected) => [expected.id, expected.at]));
     for (const [query, size, count] of [
       ["limit=100", 100, 3000],
       ["limit=1000", 1000, 3000],
@@ -198,19 +202,19 @@ test(
       ["limit=7&status=5xx", 7, 60],
     ] as const) {
       const pages = await allPages(store, query);
-      const shown = pages.flat();
+      const listed = pages.flat();
       assert.is(pages.length, Math.ceil(count / size), query);
-      assert.is(new Set(shown).size, count, query);
-      assert.is(shown.length, count, query);
-      assertNewestFirst(shown, at, query);
+      assert.is(new Set(listed).size, count, query);
+      assert.is(listed.length, count, query);
+      assertNewestFirst(listed, at, query);
     }
     const half = NOW + Math.floor((now - NOW) / 2);
     const range = readRequestsQuery(new URLSearchParams(`from=${NOW}&to=${half}&limit=1000`), now);
     const first = await requestPage(store, range);
     assert.equal(
-      first.requests.map((one) => Date.parse(one.at)),
+      first.requests.map((request) => Date.parse(request.at)),
       wanted
-        .map((one) => one.at)
+        .map((expected) => expected.at)
         .filter((time) => time <= half)
         .toSorted((a, b) => b - a)
         .slice(0, 1000),
@@ -221,8 +225,8 @@ test(
 test(
   "requests of one millisecond in blocks that are read one after the other keep their order",
   withLedger(async ({ ledger, store, turn, another }) => {
-    const add = (one: typeof ledger, requestId: string, status = 503) =>
-      one.add(record(1, undefined, { requestId, status }));
+    const add = (target: typeof ledger, requestId: string, status = 503) =>
+      target.add(record(1, undefined, { requestId, status }));
     add(ledger, "a");
     add(ledger, "b");
     turn(1);
@@ -272,7 +276,7 @@ test(
 
 test(
   "a store that fails loses none of some thousands, then the oldest, and the log says so once",
-  withLedger(async ({ ledger, store, said, fail, turn }) => {
+  withLedger(async ({ ledger, store, said: readLog, fail, turn }) => {
     fail(true);
     let count = 0;
     const add = (many: number) => {
@@ -285,7 +289,7 @@ test(
     await ledger.flush();
     add(20_000);
     await ledger.flush();
-    assert.equal(said(), [
+    assert.equal(readLog(), [
       "usage data cannot be written to the store; the gateway keeps them in memory and tries again",
     ]);
     fail(false);
@@ -294,7 +298,7 @@ test(
     assert.is((await allPages(store, "limit=1000")).flat().length, 20_003);
 
     fail(true);
-    said();
+    readLog();
     add(40_000);
     await ledger.flush();
     add(40_000);
@@ -302,22 +306,22 @@ test(
     add(100);
     await ledger.flush();
     assert.equal(
-      said().map((line) => line.slice(0, 24)),
+      readLog().map((line) => line.slice(0, 24)),
       ["usage data cannot be wri", "the records of the oldes"],
     );
     fail(false);
     await ledger.flush();
-    const kept = new Set(
+    const remaining = new Set(
       (await allPages(store, "limit=1000")).flat().map((id) => Number(id.slice(1))),
     );
-    const oldest = [...kept].filter((n) => n >= 20_003).reduce((a, b) => Math.min(a, b));
+    const oldest = [...remaining].filter((n) => n >= 20_003).reduce((a, b) => Math.min(a, b));
     assert.ok(count - oldest <= 50_000 && count - oldest > 45_000, `${count - oldest} waited`);
-    assert.is(kept.size, 20_003 + count - oldest, "only the oldest went");
+    assert.is(remaining.size, 20_003 + count - oldest, "only the oldest went");
     assert.is((await store.usage.sum())[0]?.requests, count, "the sums have all of them");
     await ledger.flush();
     assert.is(
       (await allPages(store, "limit=1000")).flat().length,
-      kept.size,
+      remaining.size,
       "nothing is written twice",
     );
   }),
@@ -331,8 +335,8 @@ test(
         for (let k = 0; k < 5; k++) ledger.add(record(1, undefined, { requestId: `r${i}.${k}` }));
         await ledger.flush();
       }
-      const kept = await ids(store);
-      assert.equal([kept.length, kept.at(-1)], [15, "r27.0"]);
+      const remaining = await ids(store);
+      assert.equal([remaining.length, remaining.at(-1)], [15, "r27.0"]);
       assert.is((await store.usage.sum())[0]?.requests, 150);
     },
     { keep: 12 },
