@@ -32,7 +32,7 @@ const replies = (home: HookHome, text: string | undefined) =>
 const state = (home: HookHome, wanted: string, name = "a") =>
   untilRight(
     () => home.host.info(name),
-    (one) => one.state === wanted,
+    (hook) => hook.state === wanted,
   );
 
 test("a save is live, and only the new version answers", async ({ home }) => {
@@ -83,38 +83,38 @@ test("a save is compiled before it is quiet, and what has become of the file unt
 });
 
 test("after a failed reload, all workers activate the repaired version or none does", async () => {
-  const asked: string[] = [];
+  const proposals: string[] = [];
   const home = await makeHookHome({
     files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
     agree: async (subject, _id, refusal) =>
-      void asked.push(refusal ? `${subject} refused` : subject),
+      void proposals.push(refusal ? `${subject} refused` : subject),
   });
   home.write("hooks/a/handler.ts", "export default (");
   await home.host.reload("a");
   home.write("hooks/a/handler.ts", answering("two"));
   await home.host.rescan();
   assert.is((await home.ask("q")).reply, "two");
-  assert.equal(asked, ["hooks.a"]);
+  assert.equal(proposals, ["hooks.a"]);
   await home.stop();
 });
 
 test("a version that another worker refuses never answers, and is disposed of", async () => {
-  const seen: (string | undefined)[] = [];
+  const errors: (string | undefined)[] = [];
   const home: HookHome = await makeHookHome({
     files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
     async agree() {
-      seen.push((await home.ask("q")).reply);
+      errors.push((await home.ask("q")).reply);
       throw new Error("the other one lacks a package");
     },
   });
-  const gone = "portico.test.refused";
-  const dispose = `export const dispose = () => { globalThis[Symbol.for("${gone}")] = true; };\n`;
+  const disposedKey = "portico.test.refused";
+  const dispose = `export const dispose = () => { globalThis[Symbol.for("${disposedKey}")] = true; };\n`;
   home.write("hooks/a/handler.ts", answering("two") + dispose);
   await home.host.rescan();
   const { state: now, error, loaded } = home.host.info("a");
   assert.equal([now, error, loaded?.generation], ["stale", "the other one lacks a package", 1]);
-  assert.equal([...seen, (await home.ask("q")).reply], ["one", "one"]);
-  assert.is(Reflect.get(globalThis, Symbol.for(gone)), true);
+  assert.equal([...errors, (await home.ask("q")).reply], ["one", "one"]);
+  assert.is(Reflect.get(globalThis, Symbol.for(disposedKey)), true);
   await home.stop();
 });
 
@@ -151,18 +151,18 @@ test("what a change of the configuration finds on the disk is taken up by all wo
 });
 
 test("the other workers learn of a version that was activated without asking them", async () => {
-  const told: string[] = [];
+  const notices: string[] = [];
   const home = await makeHookHome({
     settings: { entries: { a: { enabled: false } } },
     files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
     agree: async (subject, _id, refusal) =>
-      void told.push(`${subject} ${refusal?.message ?? "runs"}`),
+      void notices.push(`${subject} ${refusal?.message ?? "runs"}`),
   });
-  assert.equal(told, []);
+  assert.equal(notices, []);
   home.settings.entries = {};
   await home.host.reconfigure(["hooks"]);
   assert.is((await home.ask("q")).reply, "one");
-  assert.equal(told, ["hooks.a runs"]);
+  assert.equal(notices, ["hooks.a runs"]);
   await home.stop();
 });
 
@@ -180,14 +180,14 @@ test("what the handler imports from its own directory reloads too", async ({ hom
 test("what an import leads to may change without any of the files: a link, a file that comes before another", async ({
   home,
 }) => {
-  const says = (word: string) => `export const word: string = ${JSON.stringify(word)};`;
+  const sourceOf = (word: string) => `export const word: string = ${JSON.stringify(word)};`;
   const at = (path: string) => join(home.dir, "hooks/a", path);
   const link = (target: string, path: string) => {
     symlinkSync(target, at("next"));
     renameSync(at("next"), at(path));
   };
   for (const [dir, word] of ["one", "two", "three", "four"].entries())
-    home.write(`hooks/a/v${dir}/word.ts`, says(word));
+    home.write(`hooks/a/v${dir}/word.ts`, sourceOf(word));
   home.write(
     "hooks/a/first.ts",
     'import { word } from "./lib/word";\nexport default () => ({ reply: word });',
@@ -202,7 +202,7 @@ test("what an import leads to may change without any of the files: a link, a fil
   await replies(home, "second");
   link("first.ts", "handler.ts");
   await replies(home, "two");
-  home.write("hooks/a/v1/word.tsx", says("before it"));
+  home.write("hooks/a/v1/word.tsx", sourceOf("before it"));
   await replies(home, "before it");
   rmSync(at("v1/word.tsx"));
   await replies(home, "two");
@@ -284,7 +284,7 @@ test("a missing export, a throw at load and a wrong export are failures of the n
     home.write("hooks/a/handler.ts", text);
     const { error } = await untilRight(
       () => home.host.info("a"),
-      (one) => message.test(one.error ?? ""),
+      (hook) => message.test(hook.error ?? ""),
     );
     assert.match(error ?? "", message);
     assert.is((await home.ask("q")).reply, "one");
@@ -299,7 +299,7 @@ test("HOOK.md that is not YAML keeps the old version", async ({ home }) => {
   home.write("hooks/a/HOOK.md", "---js\n{}\n---\n");
   await untilRight(
     () => home.host.info("a"),
-    (one) => /not supported/.test(one.error ?? ""),
+    (hook) => /not supported/.test(hook.error ?? ""),
   );
   home.write("hooks/a/HOOK.md", descriptor("priority: 3"));
   assert.is((await state(home, "active")).priority, 3);
@@ -320,10 +320,10 @@ test("a hook that comes, is renamed and goes", async ({ home }) => {
   // The old name is listed for as long as its version answers: that the new one runs when it is gone is no chance.
   const renamed = await untilRight(
     () => home.host.list(),
-    (records) => records.every((one) => one.name !== "b"),
+    (records) => records.every((hook) => hook.name !== "b"),
   );
   assert.equal(
-    renamed.map((one) => [one.name, one.state]),
+    renamed.map((hook) => [hook.name, hook.state]),
     [
       ["a", "active"],
       ["c", "active"],
@@ -333,7 +333,7 @@ test("a hook that comes, is renamed and goes", async ({ home }) => {
   home.remove("hooks/c");
   await replies(home, "one");
   assert.equal(
-    home.host.list().map((one) => one.name),
+    home.host.list().map((hook) => hook.name),
     ["a"],
   );
 });
@@ -356,7 +356,7 @@ test("a workspace hook replaces the managed one visibly, and gives way again", a
   home.remove("workspace/hooks/a");
   await replies(home, "one");
   assert.equal(
-    home.host.list().map((one) => one.state),
+    home.host.list().map((hook) => hook.state),
     ["active"],
   );
 });
@@ -366,7 +366,7 @@ test("an override that comes broken shows as failed while what ran goes on", asy
   home.write("workspace/hooks/a/HOOK.md", descriptor());
   const failed = await untilRight(
     () => home.host.info("a"),
-    (one) => one.root === "workspace" && one.state === "failed",
+    (hook) => hook.root === "workspace" && hook.state === "failed",
   );
   assert.is(failed.shadows?.root, "managed");
   assert.is(failed.loaded?.dir, join(home.dir, "hooks/a"));
@@ -407,14 +407,14 @@ test("calls that run end on the old version, which is then cleaned up once", asy
   );
   await untilRight(
     () => home.host.info("a"),
-    (one) => one.loaded?.generation === 2,
+    (hook) => hook.loaded?.generation === 2,
   );
   const running = home.ask("q");
   await untilRight(() => g.release, Boolean);
   home.write("hooks/a/handler.ts", answering("new"));
   await untilRight(
     () => home.host.info("a"),
-    (one) => one.loaded?.generation === 3,
+    (hook) => hook.loaded?.generation === 3,
   );
   assert.is((await home.ask("q")).reply, "new");
   assert.equal(g.events, ["unloaded"]);
@@ -504,7 +504,7 @@ test("directories that vanish while they load harm nothing", async ({ home }) =>
     await scan;
   }
   await untilRight(
-    () => home.host.list().map((one) => one.name),
+    () => home.host.list().map((hook) => hook.name),
     (names) => names.join() === "a",
   );
   assert.is((await home.ask("q")).reply, "one");
@@ -532,9 +532,9 @@ test("switching off waits for no running call: that one ends on its own, and oth
   home,
 }) => {
   const hold = Symbol.for("portico.test.hold");
-  const held: (() => void)[] = [];
+  const releases: (() => void)[] = [];
   (globalThis as Record<symbol, unknown>)[hold] = () =>
-    new Promise<void>((resolve) => held.push(resolve));
+    new Promise<void>((resolve) => releases.push(resolve));
   home.write(
     "hooks/a/handler.ts",
     `export default async () => { await globalThis[Symbol.for("portico.test.hold")](); return { reply: "slow" }; };
@@ -543,18 +543,18 @@ test("switching off waits for no running call: that one ends on its own, and oth
   await home.host.rescan();
   const running = home.ask("q");
   await untilRight(
-    () => held.length,
+    () => releases.length,
     (calls) => calls === 1,
   );
   assert.is((await home.host.disable("a")).state, "disabled");
   home.write("hooks/b/HOOK.md", descriptor());
   home.write("hooks/b/handler.ts", answering("b"));
   await replies(home, "b");
-  assert.is(held.length, 1, "it has not cleaned up under its running call");
-  held[0]?.();
+  assert.is(releases.length, 1, "it has not cleaned up under its running call");
+  releases[0]?.();
   assert.is((await running).reply, "slow");
   await untilRight(
-    () => held.length,
+    () => releases.length,
     (calls) => calls === 2,
   );
 });
