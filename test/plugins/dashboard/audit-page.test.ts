@@ -31,7 +31,7 @@ test.after(async () => {
 test("a change is found by a filter and shows before and after", async () => {
   const { page, complaints } = visitor;
   await page.goto(`${gateway.url}/#/audit`);
-  await page.getByRole("link", { name: "Not deleted: key ci" }).waitFor();
+  await page.getByRole("link", { name: "Not applied: deleted key ci" }).waitFor();
   await page.getByLabel("Route, entry or key").fill("patch /cron");
   await until("the filtered list", async () => {
     const rows = await page.locator("table tbody tr").count();

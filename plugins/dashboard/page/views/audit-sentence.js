@@ -56,9 +56,7 @@ export function auditSentence({ action, entry, outcome, request }) {
   if (verb === undefined || noun === undefined) return capital(action);
   const group = isStep && collection.endsWith("s") ? collection : noun;
   const subject = name === undefined ? group : `${noun} ${name}`;
-  if (outcome === "made") return capital(`${verb} ${subject}`);
-  // A verb that ends with a preposition needs its noun.
-  return / (?:in|for)$/.test(verb) ? `Not ${verb} ${subject}` : `Not ${verb}: ${subject}`;
+  return outcome === "made" ? capital(`${verb} ${subject}`) : `Not applied: ${verb} ${subject}`;
 }
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
