@@ -26,7 +26,7 @@ export const options: Record<string, OptionSpec> = {
   ),
   message: textOption("Start an agent turn with this task"),
   model: textOption("The model of the turn", "MODEL"),
-  channel: textOption("The only channel that the turn uses", "NAME"),
+  channel: textOption("The turn uses only this channel", "NAME"),
   session: textOption("The session of the turn (default: a separate session)", "SESSION"),
   announce: { type: "boolean", description: "Post the turn's result to the main session" },
   text: textOption("Queue this event for the next heartbeat"),

@@ -49,7 +49,7 @@ testSignedIn("overview: health, and channels with their plots", async (visitor) 
   const echo = page.getByRole("row").filter({ hasText: "echo" });
   await echo.getByRole("img", { name: /^Latency of echo: .*ms/ }).waitFor();
   await echo.getByRole("button", { name: "Test echo" }).click();
-  await page.getByText(/^echo answered in/).waitFor();
+  await page.getByText(/^echo responded in/).waitFor();
   await picture(page, "overview");
 });
 

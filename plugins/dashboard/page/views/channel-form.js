@@ -134,7 +134,7 @@ export async function editChannel(name) {
 async function testNow(name) {
   try {
     const result = await post(`/channels/${encodeURIComponent(name)}/test`, {});
-    if (result.ok) showToast(`${name} answered in ${result.ms} ms (${result.model})`);
+    if (result.ok) showToast(`${name} responded in ${result.ms} ms (${result.model})`);
     else showError(new Error(`The channel ${name} is saved, but a test failed: ${result.error}`));
   } catch (error) {
     showError(error);

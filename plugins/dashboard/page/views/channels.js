@@ -114,7 +114,7 @@ function testButton({ name }) {
   const test = async () => {
     const result = await post(`/channels/${encodeURIComponent(name)}/test`, {});
     if (!result.ok) throw new Error(`${name}: ${result.error}`);
-    return `${name} answered in ${result.ms} ms (${result.model}): ${result.answer}`;
+    return `${name} responded in ${result.ms} ms (${result.model}): ${result.answer}`;
   };
   return action("Test", `test-${name}`, test, { "aria-label": `Test ${name}` });
 }

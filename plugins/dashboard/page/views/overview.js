@@ -138,7 +138,7 @@ async function testChannel(name) {
   const path = `/channels/${encodeURIComponent(name)}/test`;
   const { ok, answer, ms, error, modelsError } = await post(path);
   if (!ok) throw new Error(`${name}: ${error ?? modelsError ?? "it did not respond"}`);
-  return `${name} answered in ${duration(ms)}: ${answer}`;
+  return `${name} responded in ${duration(ms)}: ${answer}`;
 }
 
 function latestEvents(latest) {

@@ -17,7 +17,7 @@ export const observePages: PageRow[] = [
       const wrong = page.getByRole("listitem").filter({ hasText: "ECONNREFUSED" });
       await wrong.getByRole("link", { name: "Polls" }).waitFor();
       await page.getByRole("button", { name: "Test echo" }).click();
-      await page.getByText(/^echo answered in/).waitFor();
+      await page.getByText(/^echo responded in/).waitFor();
     },
   },
   {

@@ -96,7 +96,7 @@ async function addAChannel({ page }: Visitor, { gateway }: Setting): Promise<voi
     .getByRole("button", { name: "Save" })
     .click();
   await page.getByRole("link", { name: "second" }).waitFor();
-  await page.getByText(/^second answered in/).waitFor();
+  await page.getByText(/^second responded in/).waitFor();
   await page.getByRole("button", { name: "Add an alias" }).click();
   await form.getByLabel("Name").fill("fast");
   await form.getByLabel("Targets").fill("second/echo\naway/gone");
