@@ -319,7 +319,9 @@ export class Session {
         const work = withTimeout(3000, "Setting the override", applyToTab(tab, key, next));
         await work.catch(async (error: { code?: string }) => {
           if (error.code !== "invalid_request_error") return;
-          await attempt(3000, applyToTab(tab, key, this.overrides), undefined);
+          // Tabs before this one may have accepted the value.
+          const restored = this.tabs.all.map((each) => applyToTab(each, key, this.overrides));
+          await attempt(3000, Promise.all(restored), undefined);
           throw error;
         });
       }
