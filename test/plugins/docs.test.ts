@@ -52,7 +52,7 @@ test("pages hold no inline script or style", async ({ gateway }) => {
   assert.not.match(html, /<script(?![^>]*\ssrc=)|\sstyle=|\son\w+=/i);
 });
 
-test("what was not changed is 304, and an unknown page is 404", async ({ gateway }) => {
+test("an unchanged page is 304, and an unknown page is 404", async ({ gateway }) => {
   const page = await gateway.request("GET", "/docs/start");
   const headers = { "if-none-match": page.headers.get("etag") ?? "" };
   const again = await gateway.request("GET", "/docs/start", undefined, { headers });
@@ -116,7 +116,7 @@ test("search finds the tasks that people look for, by their words, among the fir
   }
 });
 
-test("the API reference has what authors import, with its documentation", async ({ gateway }) => {
+test("the API reference documents everything that authors import", async ({ gateway }) => {
   const page = async (name: string) => (await gateway.request("GET", `/docs/api/${name}`)).text();
   const { exports } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8"));
   const faces = Object.keys(exports).filter((path) => path !== "./package.json");

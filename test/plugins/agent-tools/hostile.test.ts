@@ -86,7 +86,7 @@ for (const path of PATHS)
     assert.is(readFileSync(join(outside, "secret.txt"), "utf8"), "secret-outside");
   });
 
-test("hooks and plugins are not made by other names of them", async () => {
+test("aliases of the directories of hooks and plugins do not allow the agent to write there", async () => {
   for (const path of [
     "hooks/new/handler.ts",
     "HOOKS/new/handler.ts",
@@ -102,12 +102,12 @@ test("hooks and plugins are not made by other names of them", async () => {
     );
 });
 
-test("what is barred shows in no list and no search", async () => {
+test("forbidden files appear in no listing and no search result", async () => {
   assert.not.match(await useTool(g, "files", { action: "list", depth: 5 }), /notes\.txt|index\.js/);
   assert.is(await useTool(g, "files", { action: "search", text: "secret" }), "(no match)");
 });
 
-test("a pipe, or a file that is no text, holds nothing up", async () => {
+test("a pipe or a binary file does not block the tool", async () => {
   const workspace = join(g.home, "workspace");
   execFileSync("mkfifo", [join(workspace, "pipe")]);
   writeFileSync(join(workspace, "bytes"), Buffer.from([1, 0, 2]));
@@ -119,7 +119,7 @@ test("a pipe, or a file that is no text, holds nothing up", async () => {
   );
 });
 
-test("a note's name leads nowhere else", async () => {
+test("the name of a note cannot lead outside the memory directory", async () => {
   for (const note of ["../x", "a/b", ".hidden", ""])
     assert.match(
       await useTool(g, "memory", { action: "append", note, text: "x" }),
@@ -128,7 +128,7 @@ test("a note's name leads nowhere else", async () => {
     );
 });
 
-test("a client's or sender's turn sees its own sessions alone, and sends nowhere", async () => {
+test("a turn of a client or sender sees only its own sessions and cannot send messages to others", async () => {
   await g.json("POST", "/agent", { message: "word of main", wait: true, session: "main" });
   await g.json("POST", "/agent", { message: "word of plain", wait: true, session: "plain" });
   for (const key of ["ann", "anna", "ann2"]) await useToolAs(g, { key, session: "1" }, "none", {});
@@ -163,7 +163,7 @@ test("a client's or sender's turn sees its own sessions alone, and sends nowhere
   );
 });
 
-test("a client's or sender's turn has files and notes of its own, and none of the owner's", async () => {
+test("a turn of a client or sender has its own files and notes and cannot access the owner's", async () => {
   const callers = [{ key: "ann" }, { key: "b:c" }, { webhook: "ci" }];
   for (const caller of callers) {
     const name = JSON.stringify(caller);
@@ -185,7 +185,7 @@ test("a client's or sender's turn has files and notes of its own, and none of th
     assert.not.ok(existsSync(join(g.home, "workspace", name)), name);
 });
 
-test("private addresses, metadata and our own ports are not fetched", async () => {
+test("the web tool fetches no private addresses, metadata services or ports of the gateway", async () => {
   for (const url of [
     g.url,
     "http://127.0.0.1:9/",
@@ -214,13 +214,13 @@ const MARKUP = [
   "\n",
 ];
 
-test("pages take time in line with their size", () => {
+test("the time to convert a page is proportional to its size", () => {
   for (const token of MARKUP)
     assertLinear(token, 8_000, repeated(token), (html) =>
       extractPageText(html, "http://example.com/"),
     );
 });
-test("a workspace above the home opens nothing of the gateway's", async () => {
+test("a workspace that contains the home gives no access to the gateway's files", async () => {
   const above = await scriptedGateway({
     config: { agents: { list: { wide: { workspace: join(g.home, "..") } } } },
   });

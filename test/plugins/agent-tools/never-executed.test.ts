@@ -111,13 +111,13 @@ for (const path of [
     assert.is(textOf(path), undefined);
   });
 
-test("the rest of the workspace is the agent's", async () => {
+test("the agent can write everywhere else in the workspace", async () => {
   for (const path of ["notes/new.md", "app/lib.ts", "app/package.json", "library.ts", "lib.md"])
     assert.match(await files("write", path, { content: "x" }), /^Wrote/, path);
   assert.match(await files("edit", "notes/fine.md", { old: "fine", new: "good" }), /^Changed/);
 });
 
-test("memory keeps to the same rules", async () => {
+test("the memory tool obeys the same rules", async () => {
   assert.match(await useTool(g, "memory", { action: "append", text: "x" }), /^Saved/);
 });
 

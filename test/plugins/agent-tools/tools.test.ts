@@ -50,7 +50,7 @@ test.after(async () => {
 const files = (args: object, turn?: Record<string, unknown>) => useTool(g, "files", args, turn);
 const inWorkspace = (path: string) => join(g.home, "workspace", path);
 
-test("an edit counts the size of the file in bytes", async () => {
+test("an edit measures the size of the file in bytes", async () => {
   const content = "a".repeat(3_000_000);
   assert.match(await files({ action: "write", path: "long.txt", content }), /^Wrote/);
   const edit = { action: "edit", path: "long.txt", old: "a".repeat(10), new: "é".repeat(10) };
@@ -91,7 +91,7 @@ test("files are read, written, edited, listed and searched", async () => {
   assert.match(await files({ action: "search", text: "needle" }), "may be more");
 });
 
-test("what is missing from a call, and what is not there, is said", async () => {
+test("errors name a missing argument or a missing file", async () => {
   assert.match(await files({ action: "read" }), /^Error: read needs path/);
   assert.match(await files({ action: "write", path: "x" }), /^Error: write needs content/);
   assert.match(
@@ -106,7 +106,7 @@ test("what is missing from a call, and what is not there, is said", async () => 
   );
 });
 
-test("memory is appended to and found again; MEMORY.md stands in the prompt of the next turn", async () => {
+test("notes can be appended and searched, and the prompt of the next turn contains MEMORY.md", async () => {
   const memory = (args: object) => useTool(g, "memory", args);
   assert.is(await memory({ action: "append", text: "Ann likes tea." }), "Saved in MEMORY.md.");
   assert.is(await memory({ action: "append", text: "Bob likes coffee." }), "Saved in MEMORY.md.");
@@ -152,7 +152,7 @@ test("a page is fetched as text, with links", async () => {
   assert.match(await useTool(g, "web", { url: "file:///etc/passwd" }), /^Error: .*http/);
 });
 
-test("sessions are listed and read, and one sends to another", async () => {
+test("sessions can be listed and read, and a session can send to another", async () => {
   await g.json("POST", "/agent", { message: "hello there", wait: true, session: "other" });
   assert.match(await useTool(g, "sessions", { action: "list" }), '"session":"other"');
   assert.match(
@@ -178,7 +178,7 @@ test("sessions are listed and read, and one sends to another", async () => {
   );
 });
 
-test("each is denied by its name", async () => {
+test("each tool can be denied by its name", async () => {
   assert.match(await files({ action: "list" }, { agent: "quiet" }), "there is no tool named");
   assert.not.match(
     await useTool(g, "memory", { action: "search", query: "x" }, { agent: "quiet" }),
@@ -186,7 +186,7 @@ test("each is denied by its name", async () => {
   );
 });
 
-test("a sandboxed session has files of its own, which go with it", async () => {
+test("a sandboxed session has its own files, which are deleted with the session", async () => {
   const sandboxed = await scriptedGateway({
     config: {
       agents: { defaults: { sandbox: { mode: "all" }, web: { allowPrivateNetwork: true } } },

@@ -6,7 +6,7 @@ import { createService } from "../../../plugins/agent/service.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { test } from "../../support/suite.ts";
 
-test("one that begins to run while its cancelling looks for it is aborted at once", async () => {
+test("a turn that starts while its cancellation looks for it is aborted at once", async () => {
   const running = new Set<string>();
   const aborted: string[] = [];
   const items = {
@@ -28,7 +28,7 @@ test("one that begins to run while its cancelling looks for it is aborted at onc
   assert.equal(aborted, ["turn_1"]);
 });
 
-test("a tool whose turn has been stopped is not begun", async () => {
+test("a tool does not start once its turn has been stopped", async () => {
   let begun = false;
   const tool = {
     name: "t",

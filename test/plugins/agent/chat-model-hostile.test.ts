@@ -54,7 +54,7 @@ const textOf = async (response: Response) =>
   ((await response.json()) as { choices: { message: { content: string } }[] }).choices[0]?.message
     .content;
 
-test("a chat waits for its session's turn, in order", async () => {
+test("chats of one session run one after another, in order", async () => {
   const first = chat("wait one", { "x-portico-session": "lane" });
   await until("the first to ask the model", () => g.asked.length === 1);
   const { turnId } = await g.json<Turn>("POST", "/agent", { message: "two", session: "lane" });
@@ -83,7 +83,7 @@ test("chats count against maxConcurrentTurns, streamed or not", async () => {
   await both[0];
 });
 
-test("so do they by whatever name, route and form the agent is come to", async () => {
+test("chats count against the limit under every name, route and format of the agent", async () => {
   const both = [chat("wait a"), chat("wait b")];
   await until("two to ask the model", () => g.asked.length === 2);
   const messages = [{ role: "user", content: "c" }];
@@ -147,7 +147,7 @@ test("a chat that fails gets its error at once, and is not tried again", async (
   assert.is((await g.request("GET", "/sessions/broken")).status, 404);
 });
 
-test("the caller's messages are not kept with the turn once it is done", async () => {
+test("a finished turn does not keep the caller's messages", async () => {
   const secret = "a long conversation";
   const messages = [
     { role: "user", content: secret },
@@ -161,7 +161,7 @@ test("the caller's messages are not kept with the turn once it is done", async (
   assert.not(JSON.stringify(item?.body).includes(secret));
 });
 
-test("only sessions that nobody named are temporary", async () => {
+test("only sessions without a name from the caller are temporary", async () => {
   const temporary = async (id: string) =>
     (await g.json("GET", `/sessions/${encodeURIComponent(id)}`)).temporary;
   await chat("x", { "x-portico-session": "named by a client" });

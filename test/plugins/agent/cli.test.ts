@@ -11,7 +11,7 @@ test.after(() => g.stop());
 /** In this process; the first command of each kind runs in one of its own. */
 const run = (...words: string[]) => porticoHere(g.home, words);
 
-test("portico agent shows the answer, and its session holds it", async () => {
+test("portico agent prints the response, and the session stores it", async () => {
   const result = await portico(g.home, ["agent", "hello there", "--session", "cli-test"]);
   assert.is(result.code, 0, result.stderr);
   assert.is(result.stdout.trim(), "hello there");
@@ -26,13 +26,13 @@ test("portico agent shows the answer, and its session holds it", async () => {
   assert.match(again.stderr, /no session cli-test/);
 });
 
-test("portico agent shows what a hook answers", async () => {
+test("portico agent prints the reply of a hook", async () => {
   const undo = g.gateway.bus.on("message:received", () => ({ reply: "pong" }), {});
   assert.is((await run("agent", "ping")).stdout, "pong\n");
   await undo();
 });
 
-test("portico agent takes commands, leaves with --detach, and says what failed", async () => {
+test("portico agent accepts commands, returns at once with --detach, and reports failures", async () => {
   assert.match((await run("agent", "/new")).stdout, /new session/);
   const detached = JSON.parse((await run("agent", "hi", "--detach", "--json")).stdout) as {
     turnId: string;
@@ -49,7 +49,7 @@ test("portico agent takes commands, leaves with --detach, and says what failed",
   assert.match(failed.stderr, /does not exist/);
 });
 
-test("portico heartbeat and store", async () => {
+test("portico heartbeat and portico store work against a running gateway", async () => {
   assert.match((await portico(g.home, ["heartbeat", "now"])).stdout, /nothing to do/);
   assert.match((await portico(g.home, ["store", "check"])).stdout, /sound/);
   assert.match((await run("store", "backup")).stdout, /state\/backups\/portico-/);

@@ -53,7 +53,7 @@ const inState = (gateway: TestGateway, id: string, state: string) =>
     return turn.state === state ? turn : undefined;
   });
 
-test("a call waits without a place among the running turns, and runs once it is confirmed", async () => {
+test("a call that waits for confirmation occupies no turn slot, and runs once it is confirmed", async () => {
   const gateway = await confirming();
   const events: string[] = [];
   gateway.gateway.bus.onAny((event) => {
@@ -83,7 +83,7 @@ test("a call waits without a place among the running turns, and runs once it is 
   assert.is((await gateway.request("POST", `/turns/${id}/confirm`)).status, 409);
 });
 
-test("other actions of the tool do not wait", async () => {
+test("other actions of the tool need no confirmation", async () => {
   const gateway = await confirming();
   gateway.script((request) =>
     request.messages.at(-1)?.role === "tool" ? "read" : call("files", { action: "list" }),
@@ -92,7 +92,7 @@ test("other actions of the tool do not wait", async () => {
   assert.is(turn.result, "read");
 });
 
-test("the model reads a denial with its reason, and a time-out", async () => {
+test("the model receives the reason of a denial, and is informed about a time-out", async () => {
   const gateway = await confirming();
   const id = await start(gateway, "write b.txt", "one");
   await inState(gateway, id, "waiting");
@@ -117,7 +117,7 @@ test("the model reads a denial with its reason, and a time-out", async () => {
   assert.not(existsSync(join(gateway.home, "workspace", "c.txt")));
 });
 
-test("which calls wait shows beside the tools, and a call whose action is unreadable waits", async () => {
+test("the list of tools names the actions that need confirmation, and a call with an unreadable action waits", async () => {
   const gateway = await confirming({ confirm: ["fi*.write", "hang"] });
   const { tools } = await gateway.json("GET", "/tools");
   const patternsOf = (tool: string) =>
@@ -130,7 +130,7 @@ test("which calls wait shows beside the tools, and a call whose action is unread
   await inState(gateway, id, "waiting");
 });
 
-test("several calls of a step are decided one by one", async () => {
+test("each of several calls in a step is decided separately", async () => {
   const gateway = await confirming();
   const both = [write("d.txt"), write("e.txt")].flatMap(({ tool_calls: calls }) => calls ?? []);
   gateway.script((request) =>
@@ -163,7 +163,7 @@ test("several calls of a step are decided one by one", async () => {
   assert.ok(existsSync(join(gateway.home, "workspace", "e.txt")));
 });
 
-test("only the owner decides; a turn that waits is listed, shown in status, and can be stopped", async () => {
+test("only the owner can decide; a waiting turn appears in the list and the status, and can be stopped", async () => {
   const gateway = await confirming({}, { gateway: { keys: clientKey("app") } });
   const id = await start(gateway, "write f.txt", "one");
   await inState(gateway, id, "waiting");
@@ -201,7 +201,7 @@ test("a chat completion of the agent waits with its connection", async () => {
   assert.ok(existsSync(join(gateway.home, "workspace", "g.txt")));
 });
 
-test("the command line says that a call waits, and goes on with the answer", async () => {
+test("the command line reports that a call waits, and continues with the response", async () => {
   const gateway = await confirming();
   let isDone = false;
   const run = await porticoHere(
@@ -222,7 +222,7 @@ test("the command line says that a call waits, and goes on with the answer", asy
   assert.match(run.stdout, /heard: /);
 });
 
-test("what waits in a heartbeat keeps its events, and later ones come with the next", async () => {
+test("a heartbeat that waits for confirmation keeps its events, and later events come with the next heartbeat", async () => {
   const gateway = await confirming();
   gateway.script((request) => {
     if (request.messages.at(-1)?.role === "tool") return "the milk is noted";
@@ -241,7 +241,7 @@ test("what waits in a heartbeat keeps its events, and later ones come with the n
   assert.is((await gateway.json("GET", "/heartbeat")).queued, 0);
 });
 
-test("show tells a turn in words", async () => {
+test("portico turns show describes a turn in words", async () => {
   const gateway = await confirming({ confirm: [] });
   const { turnId } = await gateway.json("POST", "/agent", {
     message: "write h.txt",
@@ -289,7 +289,7 @@ export default definePlugin({ name: "appender", setup(ctx) {
     } });
 } });`;
 
-test("a call that waits survives kill -9, and what was allowed runs at most once", async () => {
+test("a waiting call survives kill -9, and an allowed call runs at most once", async () => {
   const config = { agents: { defaults: { model: "appender", tools: { confirm: ["append"] } } } };
   spawned = await spawnGateway({ home, config, files: { "plugins/appender/plugin.ts": APPENDER } });
   const id = await start(spawned, "first", "one");

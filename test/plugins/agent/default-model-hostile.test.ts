@@ -42,7 +42,7 @@ async function gateway(
   return Object.assign(g, { targets });
 }
 
-test("turns, hooks and automation ask the first model of the highest channel", async () => {
+test("turns, hooks and automation use the first model of the channel with the highest priority", async () => {
   const scripted = { provider: "scripted" };
   const channels = {
     low: { ...scripted, models: ["m-low"] },
@@ -102,7 +102,7 @@ test("turns, hooks and automation ask the first model of the highest channel", a
   await g.stop();
 });
 
-test("channels that cannot say their models fail the turn: echo never stands in for them", async () => {
+test("a turn fails if channels cannot list their models, and never falls back to echo", async () => {
   const g = await gateway({ main: { provider: "silent" } });
   const response = await g.request("POST", "/agent", { message: "hello", wait: true });
   assert.is(response.status, 502);
@@ -119,7 +119,7 @@ test("channels that cannot say their models fail the turn: echo never stands in 
   await g.stop();
 });
 
-test("echo where no channel is configured, and status says so", async () => {
+test("the default model is echo if no channel is configured, and the status reports that", async () => {
   const g = await gateway({});
   const turn = await g.json("POST", "/agent", { message: "hello", wait: true });
   assert.equal([turn.model, turn.result], ["echo", "hello"]);

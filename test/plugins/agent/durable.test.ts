@@ -33,7 +33,7 @@ const options = {
 let g: SpawnedGateway;
 test.after(() => g?.kill("SIGKILL"));
 
-test("a turn cut off by kill -9 is taken up again, and everything acknowledged ends", async () => {
+test("a turn interrupted by kill -9 is resumed, and every acknowledged turn ends", async () => {
   g = await spawnGateway(options);
   const ids: { turnId: string; session: string }[] = [];
   for (let round = 0; round < 3; round++) {
@@ -82,7 +82,7 @@ test("a turn cut off by kill -9 is taken up again, and everything acknowledged e
   console.log(`  ${ids.length} turns over 3 kills, ${repeats} repeated, 0 lost`);
 });
 
-test("an orderly stop lets running turns end", async () => {
+test("a graceful stop lets running turns finish", async () => {
   rmSync(gate);
   const { turnId } = await g.json<{ turnId: string }>("POST", "/agent", {
     message: "last, wait for the gate",
@@ -102,7 +102,7 @@ test("an orderly stop lets running turns end", async () => {
   assert.equal([turn.state, turn.attempts], ["done", 1]);
 });
 
-test("a store that cannot write answers 503, and goes on when it can again", async () => {
+test("requests receive 503 while the store cannot write, and succeed once it can again", async () => {
   const limit = (bytes: string) =>
     execFileSync("prlimit", ["--pid", String(g.child.pid), `--fsize=${bytes}:unlimited`]);
   limit("1");

@@ -60,7 +60,9 @@ const say = (gateway: InProcessGateway, content: string) =>
     messages: [{ role: "user", content }],
   });
 
-test("what was missed comes after Last-Event-ID, once and in order", async ({ gateway }) => {
+test("missed events are delivered after Last-Event-ID, once each and in order", async ({
+  gateway,
+}) => {
   const first = await follow(gateway);
   await say(gateway, "one");
   await until("the event", () => first.contents().includes("one"));
@@ -93,7 +95,7 @@ test("a client that missed nothing receives nothing twice", async ({ gateway }) 
   await again.stop();
 });
 
-test("an id of another process, or of nobody, gives a gap before everything that is known", async ({
+test("an id of another process or an unknown id produces a gap event before all stored events", async ({
   gateway,
 }) => {
   for (const id of ["0", "000000000000-5", "nonsense", "-", "1-2-3"]) {
@@ -104,7 +106,9 @@ test("an id of another process, or of nobody, gives a gap before everything that
   }
 });
 
-test("where more was missed than is kept, the gap says how much", async ({ gateway }) => {
+test("if a client missed more events than are stored, the gap event has their number", async ({
+  gateway,
+}) => {
   const first = await follow(gateway);
   await say(gateway, "before");
   await until("the event", () => first.contents().includes("before"));

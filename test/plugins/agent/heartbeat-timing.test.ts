@@ -36,7 +36,7 @@ function heartbeatOver(change: (store: Store) => Partial<Store>, every = "1h") {
   };
 }
 
-test("the time of the next beat is known as soon as the gateway answers", async () => {
+test("the time of the next heartbeat is known as soon as the gateway accepts requests", async () => {
   const stateWith = async (every: string) => {
     const gateway = await startGateway({
       config: { agents: { defaults: { heartbeat: { every } } } },
@@ -56,7 +56,7 @@ test("the time of the next beat is known as soon as the gateway answers", async 
   assert.is((await stateWith("0")).nextAt, null);
 });
 
-test("a store that cannot be written at the start costs no heartbeat", async () => {
+test("no heartbeat is lost if the store cannot be written at the start", async () => {
   let failures = 2;
   const h = heartbeatOver(({ schedules }) => ({
     schedules: {
@@ -72,7 +72,7 @@ test("a store that cannot be written at the start costs no heartbeat", async () 
   await h.stop();
 });
 
-test("a wake that cannot wait is not forgotten when the store fails", async () => {
+test("an immediate wake is not lost when the store fails", async () => {
   let failures = 2;
   const h = heartbeatOver(
     (store) => ({
@@ -89,7 +89,7 @@ test("a wake that cannot wait is not forgotten when the store fails", async () =
   await h.stop();
 });
 
-test("while the session is busy one heartbeat waits, however many wakes and beats there are", async () => {
+test("only one heartbeat waits while the session is busy, regardless of the number of wakes and beats", async () => {
   let looks = 0;
   const h = heartbeatOver(({ items }) => ({
     items: {
@@ -125,7 +125,7 @@ test("while the session is busy one heartbeat waits, however many wakes and beat
   await h.stop();
 });
 
-test("a turn that was started for events, and finds none, does nothing for the checklist alone", async () => {
+test("a turn that was started for events but has none does not run for the checklist alone", async () => {
   const h = heartbeatOver(() => ({}));
   writeFileSync(join(h.dir, "HEARTBEAT.md"), "- look at the build\n");
   assert.is(await h.heartbeat.prepare("t1", "wake"), "nothing");

@@ -9,7 +9,7 @@ import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { assertLinear } from "../../support/growth.ts";
 import { suite } from "../../support/suite.ts";
 
-const test = suite("what the agent reads from outside");
+const test = suite("untrusted input of the agent");
 let g: InProcessGateway;
 test.before(async () => {
   g = await startGateway();
@@ -34,7 +34,7 @@ for (const session of UNSEEN) {
     const { error } = (await response.json()) as { error: { message: string; param?: string } };
     assert.match(error.message, /session must be a name without control characters/);
   });
-  test(`a session named ${JSON.stringify(session)} is cleaned where a payload or a chat client names it`, async () => {
+  test(`a session name ${JSON.stringify(session)} from a payload or a chat client is sanitized`, async () => {
     const service = g.gateway.use("agent");
     const { sessionId } = await service.startTurn({
       message: "x",
@@ -53,7 +53,7 @@ for (const session of UNSEEN) {
   });
 }
 
-test("a name of nothing but what cannot be seen is refused", () => {
+test("a name that consists only of invisible characters is refused", () => {
   assert.throws(
     () => cleanSessionName("\u001b\u0007\u200b"),
     (error: { code?: string }) => error.code === "invalid_request_error",
@@ -61,7 +61,7 @@ test("a name of nothing but what cannot be seen is refused", () => {
 });
 
 for (const status of [400, 401, 403, 500]) {
-  test(`a key that an upstream echoes with ${status} is in no turn, session, event or log`, async () => {
+  test(`a key that an upstream echoes with ${status} appears in no turn, session, event or log`, async () => {
     const key = `sk-echoed-${status}-0123456789abcdef`;
     const upstream = createServer((req, res) => {
       res.writeHead(status, { "content-type": "application/json" });
@@ -108,12 +108,12 @@ for (const [what, make, work] of [
   ["exclamation marks before the end", (n: number) => `${"!".repeat(n)}x`, isSilent],
   ["marks of Markdown", (n: number) => "*_ ".repeat(n / 3), isSilent],
 ] as const) {
-  test(`${what}: the time grows with the text, not faster`, () => {
+  test(`${what}: the time grows at most linearly with the text`, () => {
     assertLinear<string>(what, 10_000, make, work);
   });
 }
 
-test("POST /agent refuses a member that it does not have, and names the nearest one", async () => {
+test("POST /agent refuses an unknown member and suggests the nearest one", async () => {
   const url = "http://127.0.0.1:1/";
   for (const [more, param, nearest] of [
     [{ wiat: true }, "wiat", "wait"],
@@ -129,7 +129,7 @@ test("POST /agent refuses a member that it does not have, and names the nearest 
   assert.equal(turns, [], "no turn was started");
 });
 
-test("what counts as a checklist, and as nothing to say", () => {
+test("a checklist of headings and comments counts as empty, and HEARTBEAT_OK is recognized in all its forms", () => {
   assert.equal(["# Title\n\n", "<!-- - x -->\n# T", " \n\t"].map(hasSubstance), [
     false,
     false,

@@ -65,7 +65,7 @@ const awaitTurn = (
 const ended = (gateway: TestGateway, id: string) =>
   awaitTurn(gateway, id, ({ state }) => state === "done");
 
-test("a running turn shows its steps, and which call of a model or a tool runs now", async () => {
+test("a running turn shows its steps and the current call of a model or tool", async () => {
   const tool = promised();
   const model = promised();
   (globalThis as Record<symbol, unknown>)[Symbol.for("portico.test.wait")] = tool.promise;
@@ -105,7 +105,7 @@ test("a running turn shows its steps, and which call of a model or a tool runs n
   assert.equal(done.failedAttempts, []);
 });
 
-test("a failed attempt keeps its error and its steps, while the turn waits for the next and after its end", async () => {
+test("a failed attempt keeps its error and steps while the turn waits for the next attempt and after the turn ends", async () => {
   g = await scriptedGateway({ config: { agents: { defaults: { retryDelayMs: 300 } } } });
   let isBroken = true;
   g.script((request) => {
@@ -146,7 +146,7 @@ test("the steps of a turn that is stopped are shown as ended", async () => {
   assert.type(stopped.trace[0]?.error, "string");
 });
 
-test("a trace that is kept is bounded: the newest steps and calls stay, and the others are counted", () => {
+test("a stored trace is bounded: it keeps the newest steps and calls and counts the others", () => {
   const text = "x".repeat(100);
   const calls = Array.from({ length: 10 }, (_, n) => ({
     tool: `t${n}`,
@@ -168,7 +168,7 @@ test("a trace that is kept is bounded: the newest steps and calls stay, and the 
   assert.equal(boundTrace([step], 10_000), { trace: [step], omittedSteps: 0 });
 });
 
-test("tokens and steps of a long turn count those that its record has no room for", async () => {
+test("the totals of a long turn include steps that its record has no room for", async () => {
   const last = promised();
   g = await scriptedGateway({ config: { agents: { defaults: { maxSteps: 200 } } } });
   let steps = 0;
@@ -187,7 +187,7 @@ test("tokens and steps of a long turn count those that its record has no room fo
   await ended(g, id);
 });
 
-test("long names and errors of models and tools are cut in a record", async () => {
+test("a record truncates long names and errors of models and tools", async () => {
   const LONG = "x".repeat(100_000);
   g = await scriptedGateway({ config: { agents: { defaults: { retryDelayMs: 60_000 } } } });
   g.script((request) => {
@@ -201,7 +201,7 @@ test("long names and errors of models and tools are cut in a record", async () =
   assert.ok(length < 20_000, `${length} characters`);
 });
 
-const together = suite("live steps over two gateways");
+const together = suite("live steps are visible from another gateway on the same store");
 let postgres: TestPostgres;
 let upstream: Upstream;
 let killed: SpawnedGateway | undefined;

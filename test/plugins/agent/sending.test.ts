@@ -113,7 +113,7 @@ const starts: Record<string, () => Promise<string>> = {
 };
 
 for (const [source, start] of Object.entries(starts)) {
-  test(`a handler changes the answer of a turn once: ${source}`, async () => {
+  test(`a handler changes the response of a turn once: ${source}`, async () => {
     const session = await start();
     await untilRight(
       () => assistantText(session).catch(() => ""),
@@ -126,7 +126,7 @@ for (const [source, start] of Object.entries(starts)) {
   });
 }
 
-test("what is announced is what handlers made of it", async () => {
+test("an announcement contains the response as handlers changed it", async () => {
   await g.json("POST", "/agent", {
     message: "SECRET",
     wait: true,
@@ -136,7 +136,7 @@ test("what is announced is what handlers made of it", async () => {
   assert.is(await assistantText("main"), "[loud] I say [gone].");
 });
 
-test("a stream is held until the answer was judged", async () => {
+test("a stream is held until handlers have judged the response", async () => {
   const text = await (
     await g.request("POST", "/agent", { message: "SECRET", stream: true, session: "live" })
   ).text();
@@ -144,7 +144,7 @@ test("a stream is held until the answer was judged", async () => {
   assert.ok(text.includes('{"text":"I say [gone]."}') && !text.includes("SECRET"), text);
 });
 
-test("a chat completion of the agent is judged once, before it is kept", async () => {
+test("a chat completion of the agent is judged once, before it is stored", async () => {
   const messages = [{ role: "user", content: "SECRET" }];
   for (const stream of [false, true]) {
     sendings().length = 0;
@@ -167,12 +167,12 @@ test("a refused chat completion of the agent asks no other target", async () => 
   assert.match(await response.text(), /not this/);
 });
 
-test("what a hook asks the agent itself is not judged", async () => {
+test("handlers do not judge responses to a hook's own requests to the agent", async () => {
   assert.match(JSON.stringify(await g.json("POST", "/t/ask")), /I say SECRET/);
   assert.equal(sendings(), []);
 });
 
-test("a refused answer: 403 for who waits, the end of a queued turn without another attempt", async () => {
+test("a refused response gives 403 to a waiting caller and ends a queued turn without another attempt", async () => {
   const waited = [
     await g.request("POST", "/agent", { message: "NEVER", wait: true }),
     await webhook({ message: "NEVER", wait: true }),
@@ -190,7 +190,7 @@ test("a refused answer: 403 for who waits, the end of a queued turn without anot
   assert.not.match(String(await assistantText("no")), /I say/);
 });
 
-test("a handler that fails closed: 503 at once for who waits, another attempt for a queued turn", async () => {
+test("a handler that fails closed gives 503 to a waiting caller at once, and a queued turn another attempt", async () => {
   const waited = await g.request("POST", "/agent", { message: "BROKEN1", wait: true });
   assert.is(waited.status, 503);
   assert.match(await waited.text(), /hook_unavailable/);

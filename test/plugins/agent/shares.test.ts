@@ -59,7 +59,7 @@ const own = () =>
   gateway.json("POST", "/agent", { message: "a task of the owner", session: "main", wait: true });
 const turns = (name: string, size: number) => Array.from({ length: size }, (_, i) => chat(name, i));
 
-test("with two places, twenty long turns of a client leave one to the owner", async () => {
+test("with two slots, twenty long turns of a client leave one slot to the owner", async () => {
   await start(2);
   try {
     const before = up.seen.length;
@@ -79,7 +79,7 @@ test("with two places, twenty long turns of a client leave one to the owner", as
   }
 });
 
-test("with four places, no client has more than half of what is not the owner's", async () => {
+test("with four slots, no client has more than half of the slots that are not reserved for the owner", async () => {
   await start(4);
   try {
     const before = up.seen.length;

@@ -81,7 +81,7 @@ async function chat(key: string, content: string, session = "s") {
   return { status: response.status, error };
 }
 
-test("a client's files end at its quota, and the model reads why", async () => {
+test("the files of a client are limited by its quota, and the model receives the reason", async () => {
   // What a turn writes stands in its transcript as well.
   assert.is((await chat("files", "FILE f1 15000")).status, 200);
   assert.match(result, "Wrote f1");
@@ -89,7 +89,7 @@ test("a client's files end at its quota, and the model reads why", async () => {
   assert.match(result, /agents.defaults.quotaBytes/);
 });
 
-test("when its transcripts are full, its turns are refused at the door, and nothing more is kept", async () => {
+test("when the transcripts of a client are full, its turns are refused on arrival and nothing more is stored", async () => {
   let last = { status: 200 } as Awaited<ReturnType<typeof chat>>;
   let served = 0;
   for (let i = 0; i < 20 && last.status === 200; i++) {
@@ -106,7 +106,7 @@ test("when its transcripts are full, its turns are refused at the door, and noth
   assert.is(await size(), before);
 });
 
-test("others are not affected, and a client that has deleted sessions goes on", async () => {
+test("other clients are not affected, and a client can continue after it has deleted sessions", async () => {
   assert.is((await chat("notes", "hello")).status, 200);
   const own = { message: "word ".repeat(30_000), session: "main", wait: true };
   assert.is((await gateway.json("POST", "/agent", own)).result, "done");
@@ -115,7 +115,7 @@ test("others are not affected, and a client that has deleted sessions goes on", 
   assert.is((await chat("talk", "word ".repeat(1000))).status, 200);
 });
 
-test("notes and one request that alone is too long count as well", async () => {
+test("notes count as well, and so does a single request that is too long", async () => {
   await chat("notes", "FILE f1 24000", "n1");
   assert.is((await chat("notes", "NOTE long 19999", "n2")).status, 200);
   assert.match(result, /agents.defaults.quotaBytes/);

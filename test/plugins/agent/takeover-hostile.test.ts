@@ -14,7 +14,7 @@ import {
   type Upstream,
 } from "../../support/upstreams/upstream.ts";
 
-const test = suite("hostile ends of a gateway");
+const test = suite("abrupt ends of a gateway");
 let up: Upstream;
 let isHeld = true;
 let sessions = 0;
@@ -82,7 +82,7 @@ async function takenUp(gateway: SpawnedGateway, turnId: string): Promise<void> {
   assert.equal([turn.result, turn.attempts], ["taken up", 2]);
 }
 
-test("by the next start, though the killed process is still a zombie", async () => {
+test("the next start takes over a turn although the killed process is still a zombie", async () => {
   const home = makeHome();
   // made once, for its token; then under a parent that never asks how it ended
   const first = await start(home, {});
@@ -110,7 +110,7 @@ test("by the next start, though the killed process is still a zombie", async () 
   await next.kill("SIGTERM");
 });
 
-test("by a neighbour of the same store that had looked before, again and again", async () => {
+test("another gateway on the same store takes over a turn although it has already checked often", async () => {
   const store = join(makeHome(), "shared.db");
   const neighbour = await start(makeHome(), { store, apiKey: "key-of-the-neighbour" });
   const home = makeHome();

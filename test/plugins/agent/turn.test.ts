@@ -42,7 +42,7 @@ const transcript = async (session: string) =>
   (await g.json<{ messages: { role: string; content: string }[] }>("GET", `/sessions/${session}`))
     .messages;
 
-test("a turn calls tools until the model answers, and its session holds it all", async () => {
+test("a turn calls tools until the model replies, and its session stores all messages", async () => {
   g.script((request) =>
     request.messages.some((each) => each.role === "tool")
       ? "It is 42."
@@ -73,7 +73,7 @@ test("the workspace's files are in the system prompt", async () => {
   assert.not.match(system, /MEMORY\.md/);
 });
 
-test("a session remembers; another one does not", async () => {
+test("a session remembers its messages, and another session does not have them", async () => {
   const session = newSession();
   await ask("first", { session });
   await ask("second", { session });
@@ -93,14 +93,14 @@ for (const [what, reply, expected] of [
   ["a tool that hangs", call("hang", {}), /did not respond within 50 ms/],
   ["a tool that throws", call("explode", {}), /kaboom/],
 ] as const) {
-  test(`the model reads about ${what}, and the turn continues`, async () => {
+  test(`the model receives the error about ${what}, and the turn continues`, async () => {
     g.script((request) => (request.messages.at(-1)?.role === "tool" ? "I see." : reply));
     assert.is((await ask("go")).result, "I see.");
     assert.match(lastOf(g.asked[1] as never), expected);
   });
 }
 
-test("a model that never stops calling tools is stopped by maxSteps, and the transcript stays whole", async () => {
+test("maxSteps stops a model that never stops calling tools, and the transcript stays complete", async () => {
   let n = 0;
   g.script(() => call("lookup", { key: `k${n++}` }));
   const session = newSession();
@@ -116,14 +116,14 @@ test("a model that never stops calling tools is stopped by maxSteps, and the tra
   );
 });
 
-test("a model that goes in a circle is stopped long before maxSteps", async () => {
+test("a model that repeats the same calls is stopped long before maxSteps", async () => {
   g.script(() => call("lookup", { key: "same" }));
   const response = await ask("go", { agent: "patient" });
   assert.match(response.result ?? "", /again and again with the same result/);
   assert.is(g.asked.length, 4);
 });
 
-test("an image reaches the model whole", async () => {
+test("an image reaches the model unchanged", async () => {
   const content = [
     { type: "text", text: "what is this?" },
     { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
@@ -227,7 +227,7 @@ test("a failing upstream is tried again with back-off, then the turn is dead and
   await undo();
 });
 
-test("a model that nobody has is the asker's mistake", async () => {
+test("an unknown model is an error of the caller", async () => {
   const refused = await g.request("POST", "/agent", {
     message: "go",
     wait: true,
@@ -268,7 +268,7 @@ test("a running turn can be cancelled", async () => {
   assert.equal(await g.json("POST", `/turns/${turnId}/cancel`), { ok: false });
 });
 
-test("/new hands the old conversation to the hooks and begins a new one; /stop stops the running turn", async () => {
+test("/new passes the old conversation to the hooks and starts a new one; /stop stops the running turn", async () => {
   const commands: {
     command: string;
     previousSession?: { messages: { role: string; content: string }[] };
@@ -304,7 +304,7 @@ test("/new hands the old conversation to the hooks and begins a new one; /stop s
   for (const undo of undos) await undo();
 });
 
-test("message:received can change, answer or block a turn", async () => {
+test("a message:received handler can change, reply to or block a turn", async () => {
   const undo = g.gateway.bus.on(
     "message:received",
     (event) => {
@@ -325,7 +325,7 @@ test("message:received can change, answer or block a turn", async () => {
   await undo();
 });
 
-test("agent:bootstrap can change the files and the prompt", async () => {
+test("an agent:bootstrap handler can change the files and the prompt", async () => {
   const undo = g.gateway.bus.on(
     "agent:bootstrap",
     (event) => {
@@ -352,7 +352,7 @@ test("agent:bootstrap can change the files and the prompt", async () => {
   await undo();
 });
 
-test("the models agent and agent/<id> run a whole turn over the caller's messages", async () => {
+test("the models agent and agent/<id> run a complete turn with the caller's messages", async () => {
   g.script((request) =>
     request.messages.some((each) => each.role === "tool")
       ? "done: 7"
@@ -411,7 +411,7 @@ test("an agent that is added to the configuration is a listed model at once", as
   await until("the agent is listed", listed);
 });
 
-test("POST /agent streams the answer where it is asked to", async () => {
+test("POST /agent streams the response on request", async () => {
   g.script(() => "word by word");
   const response = await g.request("POST", "/agent", {
     message: "go",
@@ -443,7 +443,7 @@ async function streamed(
 const deltaTexts = (events: [string, any][]) =>
   events.filter(([event]) => event === "delta").map(([, { text }]) => text as string);
 
-test("what no model has said is streamed too: a hook's answer, its notes, the notice of a limit", async () => {
+test("text that no model wrote is streamed too: a hook's reply, its notes, the notice of a limit", async () => {
   const undo = g.gateway.bus.on(
     "message:received",
     (event) => {
@@ -467,7 +467,7 @@ test("what no model has said is streamed too: a hook's answer, its notes, the no
   await undo();
 });
 
-test("what a turn does before its response has begun is streamed too", async () => {
+test("events of a turn before its response has begun are streamed too", async () => {
   const store = g.gateway.use("store");
   const { enqueue } = store;
   const session = newSession();
@@ -496,7 +496,7 @@ test("what a turn does before its response has begun is streamed too", async () 
   }
 });
 
-test("a failed attempt is reported at once, and a new one before its first words", async () => {
+test("a stream reports a failed attempt at once, and a new attempt before its first text", async () => {
   let attempts = 0;
   g.script(async function* () {
     yield ++attempts === 1 ? "Half an" : "The whole answer.";
@@ -518,7 +518,7 @@ test("a failed attempt is reported at once, and a new one before its first words
   assert.is(events.at(-1)?.[1].result, "The whole answer.");
 });
 
-test("the stream of the model agent says everything once", async () => {
+test("the stream of the model agent contains each text once", async () => {
   let n = 0;
   g.script(() => ({ ...call("lookup", { key: `k${n++}` }), content: `Look ${n}.` }));
   const body = { model: "agent", stream: true, messages: [{ role: "user", content: "go" }] };
@@ -532,7 +532,7 @@ test("the stream of the model agent says everything once", async () => {
   );
 });
 
-test("bad requests say what is wrong", async () => {
+test("errors of bad requests name the problem", async () => {
   for (const [body, status, expected] of [
     [{}, 400, "message"],
     [{ message: "" }, 400, "message"],

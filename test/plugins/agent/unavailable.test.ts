@@ -7,7 +7,7 @@ import { untilRight } from "../../support/until.ts";
 const token = "a-webhook-token-of-the-test";
 const handler = (body: string) => `export default () => { ${body} };\n`;
 
-test("a turn that nobody waits for outlasts a hook that does not work", async () => {
+test("a turn without a waiting caller survives an unavailable hook", async () => {
   const file = "hooks/guard/handler.ts";
   const gateway = await startGateway({
     config: {

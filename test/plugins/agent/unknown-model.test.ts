@@ -110,7 +110,7 @@ const ACCEPTED = [
 ];
 
 for (const [door, { param, unknownModel, ask }] of Object.entries(doors)) {
-  test(`${door}: an unknown model is refused, and the nearest is named`, async () => {
+  test(`${door}: an unknown model is refused, and the error suggests the nearest one`, async () => {
     for (const [model, nearest] of Object.entries(REFUSED)) {
       const response = await ask(g, { model });
       const { error } = (await response.json()) as { error: Record<string, string> };
@@ -124,7 +124,7 @@ for (const [door, { param, unknownModel, ask }] of Object.entries(doors)) {
     }
   });
 
-  test(`${door}: what may be there is accepted`, async () => {
+  test(`${door}: a model that may exist is accepted`, async () => {
     for (const model of ACCEPTED) {
       const response = await ask(g, { model });
       assert.ok(response.ok, `${model}: ${await response.text()}`);
@@ -164,7 +164,7 @@ test("an unknown agent is refused in the same way", async () => {
   }
 });
 
-test("a change of a job or a poll is judged as a new one; a change of something else is not", async () => {
+test("a change of the model of a job or poll is checked like a new one, and another change is not", async () => {
   for (const [path, rest] of [
     ["/cron/jobs", { schedule: { kind: "every", everyMs: 3_600_000 } }],
     ["/polls", { every: "1h", source: { kind: "file", path: "a.txt" } }],
@@ -189,7 +189,7 @@ test("a webhook whose transform sets an unknown model is refused, with and witho
   }
 });
 
-test("beside a channel that cannot say its models, any name is accepted", async () => {
+test("any name is accepted if a channel cannot list its models", async () => {
   const silent = await scriptedGateway({
     config: {
       channels: { ...CHANNELS, silent: { provider: "silent" } },

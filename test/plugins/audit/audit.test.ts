@@ -36,7 +36,7 @@ async function change(edits: unknown, headers: Record<string, string> = {}): Pro
   return gateway.request("PATCH", "/kernel/config", { edits }, options);
 }
 
-test("a change of the configuration is kept with who, from where, and before and after without secrets", async () => {
+test("the trail records a change of the configuration with principal, address, and values before and after without secrets", async () => {
   const edits = [
     { path: ["channels", "main", "weight"], value: 3 },
     { path: ["channels", "main", "apiKey"], value: SECRET },
@@ -101,7 +101,7 @@ test("the secret of a new key is nowhere in the trail", async () => {
   assert.is((await newest("?action=keys")).action, "POST /keys");
 });
 
-test("what a body names a secret is masked, headers of any name among it", async () => {
+test("secrets in bodies are masked, including headers of any name", async () => {
   const headers = { "x-key": SECRET, accept: "text/html" };
   const poll = {
     name: "news",
@@ -119,7 +119,7 @@ test("what a body names a secret is masked, headers of any name among it", async
   assert.not.match(JSON.stringify(await gateway.json("GET", "/audit")), SECRET);
 });
 
-test("refused attempts are kept: a wrong token, a client key, another site's page, a bad value", async () => {
+test("the trail records refused attempts: a wrong token, a client key, another site's page, a bad value", async () => {
   const wrong = await gateway.request("DELETE", "/keys/fresh", undefined, { token: "wrong" });
   assert.is(wrong.status, 401);
   const stranger = await newest("?principal=outside");
@@ -146,7 +146,7 @@ test("refused attempts are kept: a wrong token, a client key, another site's pag
   assert.not.match(JSON.stringify(refused), SECRET);
 });
 
-test("questions are no changes: lists, checks, trial runs, dry runs", async () => {
+test("read-only requests are not recorded: lists, checks, trial runs, dry runs", async () => {
   const before = await newest();
   await gateway.json("GET", "/kernel/config");
   await gateway.json("POST", "/kernel/config/refresh");
@@ -157,7 +157,7 @@ test("questions are no changes: lists, checks, trial runs, dry runs", async () =
   assert.is((await newest()).id, before.id);
 });
 
-test("an editor's change of the file is in the trail", async () => {
+test("the trail records a change of the configuration file by an editor", async () => {
   const file = join(gateway.home, "portico.json");
   const text = readFileSync(file, "utf8");
   gateway.write("portico.json", text.replace("{", '{ "log": { "level": "warn" }, '));
@@ -166,7 +166,7 @@ test("an editor's change of the file is in the trail", async () => {
   assert.equal(entry.changes, [{ key: "log.level", after: "warn" }]);
 });
 
-test("pages join without a gap, and filters that make no sense are refused", async () => {
+test("pages follow each other without a gap, and invalid filters are refused", async () => {
   const whole = (await gateway.json("GET", "/audit?limit=1000")).entries.map(({ id }: any) => id);
   const paged: string[] = [];
   let next: string | undefined = "";
@@ -197,7 +197,7 @@ test("the command line lists changes and shows one", async () => {
   assert.is((await porticoHere(gateway.home, ["audit", "show", "aud_none", ...at])).code, 1);
 });
 
-test("the trail outlives the gateway, and knows what portico config did while none ran", async () => {
+test("the trail survives a restart, and includes changes of portico config while no gateway ran", async () => {
   const home = makeHome();
   const first = await startGateway({ home, config: {} });
   await first.json("POST", "/keys", { name: "kept" });
@@ -216,7 +216,7 @@ test("the trail outlives the gateway, and knows what portico config did while no
   }
 });
 
-test("a route that knows no dry run is kept, whatever its query says", async () => {
+test("a request with a dry-run query is recorded if its route has no dry run", async () => {
   await gateway.json("POST", "/keys", { name: "hidden" });
   await gateway.json("DELETE", "/keys/hidden?dryRun=true");
   assert.equal([(await newest()).action, (await newest()).entry], ["DELETE /keys/:name", "hidden"]);

@@ -25,7 +25,7 @@ const QUESTIONS = [
   "POST /webhooks/test",
 ];
 
-test("a refused attempt at each is kept, but for routes that only answer questions", async () => {
+test("a refused attempt at each route is recorded, except for read-only routes", async () => {
   const gateway = await startGateway({
     config: { gateway: { trustedProxies: ["127.0.0.1"] } },
   });

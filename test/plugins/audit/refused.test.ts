@@ -7,7 +7,7 @@ import { suite } from "../../support/suite.ts";
 
 const test = suite("refused attempts");
 
-test("attempts that come together at the turn of a minute are one entry", async () => {
+test("simultaneous attempts at the turn of a minute share one entry", async () => {
   const counts = new Map<string, number | undefined>();
   let now = 0;
   const trail = {

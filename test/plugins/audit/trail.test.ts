@@ -29,7 +29,7 @@ function memoryStore(): Store {
   } as unknown as Store;
 }
 
-test("more entries of one time than a page has are read once each", async () => {
+test("each entry is read once if more entries share one time than fit on a page", async () => {
   const store = memoryStore();
   const trail = new Trail(
     () => store,

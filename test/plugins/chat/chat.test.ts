@@ -7,7 +7,7 @@ import { ask, gateway, hi, onScene, up, mainChannel } from "./chat-scene.ts";
 const test = suite("chat");
 onScene(test);
 
-test("an answer passes through with our headers; the key is ours, not the caller's", async () => {
+test("a response passes through with the gateway's headers, and the request has the channel's key instead of the caller's", async () => {
   const response = await ask({ model: "main/gpt-x", unknown_field: { a: [1] } });
   assert.is(response.status, 200);
   assert.equal(await response.json(), completion("Hello"));
@@ -22,7 +22,7 @@ test("an answer passes through with our headers; the key is ours, not the caller
   assert.equal(seen?.body, { messages: hi, model: "gpt-x", unknown_field: { a: [1] } });
 });
 
-test("a bare model that the upstream lists goes out byte for byte", async () => {
+test("a request for a bare model that the upstream lists is sent byte for byte", async () => {
   const raw =
     '{ "model" : "gpt-x",\n "messages":[{"role":"user","content":"\\u0068i"}], "x": 1.0 }';
   const response = await gateway.request("POST", "/v1/chat/completions", raw);
@@ -35,7 +35,7 @@ test("a bare model that the upstream lists goes out byte for byte", async () => 
   assert.equal(up.seen[2]?.body, { metadata: { model: "fast" }, model: "gpt-x", messages: hi });
 });
 
-test("routes by alias, channel/model, list, with slashes; unknown ones are 404", async () => {
+test("requests are routed by alias, channel/model and list, also with slashes; unknown models are 404", async () => {
   for (const [model, upstream] of [
     ["fast", "gpt-x"],
     ["chain", "gpt-x"],
@@ -59,7 +59,7 @@ test("routes by alias, channel/model, list, with slashes; unknown ones are 404",
   }
 });
 
-test("lists models, each once; one by its name, raw or encoded", async () => {
+test("the list has each model once, and a model can be looked up by its name, raw or encoded", async () => {
   const { object, data: list } = await gateway.json("GET", "/v1/models");
   assert.is(object, "list");
   const ids = list.map((model: { id: string }) => model.id);
@@ -134,7 +134,7 @@ test("a bad request is refused with the name of the field", async () => {
   assert.is((await ask({ model: "echo" }, { "content-type": "text/plain" })).status, 415);
 });
 
-test("null means unset, and every role and part is taken", async () => {
+test("null means unset, and every role and part type is accepted", async () => {
   const messages = [
     { role: "developer", content: "d" },
     { role: "system", content: [{ type: "text", text: "s" }] },
@@ -190,7 +190,7 @@ test("credentials: 401 in OpenAI's form", async () => {
   }
 });
 
-test("a changed configuration is applied while running and keeps what did not change", async () => {
+test("a changed configuration is applied at runtime and keeps the state of unchanged parts", async () => {
   const file = (models: object) =>
     JSON.stringify({
       gateway: { port: 0, auth: { token: gateway.token } },

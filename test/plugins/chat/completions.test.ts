@@ -148,7 +148,7 @@ test("200 with an error body, an HTML page, nothing, broken JSON: 502", async ()
   }
 });
 
-test("a byte order mark before an answer or an error is no part of it", async () => {
+test("a byte order mark before a response or an error is removed", async () => {
   const said = {
     choices: [{ index: 0, message: { role: "assistant", content: "Hé" }, finish_reason: "stop" }],
   };
@@ -169,7 +169,7 @@ test("a byte order mark before an answer or an error is no part of it", async ()
   }
 });
 
-test("a JSON answer to a stream request becomes a stream, with its tool calls and usage", async () => {
+test("a JSON response to a stream request becomes a stream, with its tool calls and usage", async () => {
   up.answer = (_, res) => json(res, completion("Hello there"));
   const text = await (
     await ask({ model: "fast", stream: true, stream_options: { include_usage: true } })
@@ -183,7 +183,7 @@ test("a JSON answer to a stream request becomes a stream, with its tool calls an
   assert.not.match(await (await ask({ model: "fast", stream: true })).text(), "total_tokens");
 });
 
-test("a JSON answer loses nothing where it becomes a stream: tokens, calls of both forms, what goes with them", async () => {
+test("a JSON response that becomes a stream keeps its tokens, both forms of calls and their additional members", async () => {
   const logprobs = { content: [{ token: "é", logprob: -0.1, bytes: null, top_logprobs: [] }] };
   const extra_content = { google: { thought_signature: "c2ln" } };
   const said = {
@@ -222,7 +222,7 @@ test("a first event that is an error becomes an HTTP error, behind comments too"
   }
 });
 
-test("a stream that fails on its way ends with one error event and [DONE]", async () => {
+test("a stream that fails midway ends with one error event and [DONE]", async () => {
   const breaks: [string, (res: import("node:http").ServerResponse) => void][] = [
     ["an error event", (res) => res.end(data({ error: { message: "gone" } }))],
     ["a cut", (res) => res.destroy()],
@@ -243,7 +243,7 @@ test("a stream that fails on its way ends with one error event and [DONE]", asyn
   }
 });
 
-test("a cut behind the finish reason is a good end", async () => {
+test("a connection that ends after the finish reason is a regular end", async () => {
   up.answer = (_, res) => {
     res.writeHead(200, { "content-type": "text/event-stream" });
     res.write(hello.slice(0, 4).join(""), () => setTimeout(() => res.destroy(), 20));
@@ -251,7 +251,7 @@ test("a cut behind the finish reason is a good end", async () => {
   assert.is(await (await ask({ model: "fast", stream: true })).text(), hello.join(""));
 });
 
-test("gzip, in whole answers and in streams", async () => {
+test("gzip is decoded in whole responses and in streams", async () => {
   up.answer = (request, res) => {
     const [type, body] = request.body.stream
       ? ["text/event-stream", hello.join("")]
@@ -266,7 +266,7 @@ test("gzip, in whole answers and in streams", async () => {
   assert.is(await (await ask({ model: "fast", stream: true })).text(), hello.join(""));
 });
 
-test("[DONE] ends the answer though the upstream keeps its connection open", async () => {
+test("[DONE] ends the response although the upstream keeps its connection open", async () => {
   up.answer = (_, res) => {
     res.writeHead(200, { "content-type": "text/event-stream" });
     res.write(hello.join(""));
@@ -274,7 +274,7 @@ test("[DONE] ends the answer though the upstream keeps its connection open", asy
   assert.is(await (await ask({ model: "fast", stream: true })).text(), hello.join(""));
 });
 
-test("a client that leaves cuts the upstream, streaming or not, before and after the first byte", async () => {
+test("a client that disconnects aborts the upstream request, streaming or not, before and after the first byte", async () => {
   const starts: Record<string, (res: import("node:http").ServerResponse) => void> = {
     silent: () => {},
     head: (res) => res.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders(),
@@ -346,7 +346,7 @@ test("a slow first byte and a silent stream are time-outs", async () => {
   }
 });
 
-test("the headers of a stream wait for the first byte and not longer", async () => {
+test("the headers of a stream are sent with the first byte of the upstream", async () => {
   let go = () => {};
   up.answer = (_, res) => {
     res.writeHead(200, { "content-type": "text/event-stream" });

@@ -9,7 +9,7 @@ import {
   type Upstream,
 } from "../../support/upstreams/upstream.ts";
 
-const test = suite("providers of before");
+const test = suite("deprecated interface of providers");
 let up: Upstream;
 let gateway: InProcessGateway;
 
@@ -85,7 +85,7 @@ test.after(async () => {
   await up?.close();
 });
 
-test("its stream flows on every way in, with its usage where that was asked for", async () => {
+test("its stream reaches clients of every format, with its usage on request", async () => {
   const messages = [{ role: "user", content: "hi" }];
   const body = { model: "m", max_tokens: 5, stream: true, messages };
   const request = { ...body, stream_options: { include_usage: true } };

@@ -209,7 +209,7 @@ for (const [provider, status, body, [tokens, limit]] of TOO_LONG) {
   });
 }
 
-test("an error about a prompt that is too long has the caller's own form in a stream as well", async () => {
+test("an error about a prompt that is too long has the caller's format in a stream as well", async () => {
   const body = openai(
     "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
     "context_length_exceeded",
@@ -224,7 +224,7 @@ test("an error about a prompt that is too long has the caller's own form in a st
     assert.match(await streamOf(path, { input: "hi" }), '"code":"context_length_exceeded"', path);
 });
 
-test("similar messages are not taken for a prompt that is too long", async () => {
+test("similar messages are not mistaken for an error about a prompt that is too long", async () => {
   for (const [status, body] of [
     [
       400,
@@ -248,7 +248,7 @@ test("similar messages are not taken for a prompt that is too long", async () =>
   }
 });
 
-test("rate limits keep their code and their time", async () => {
+test("rate limit errors keep their code and Retry-After", async () => {
   up.answer = (_, res) =>
     json(res, openai("Quota", "insufficient_quota"), 429, { "retry-after": "7" });
   const response = await gateway.request("POST", "/v1/chat/completions", {
@@ -267,7 +267,7 @@ test("rate limits keep their code and their time", async () => {
   assert.equal([status, error.type], [429, "rate_limit_error"]);
 });
 
-test("an error in a stream keeps what its code says of limits and overload, first or later", async () => {
+test("an error event in a stream keeps the meaning of its code for limits and overload, as the first event or later", async () => {
   const cases: [object, string, number, string][] = [
     [{ message: "slow", code: "rate_limit_exceeded" }, "rate_limit_exceeded", 429, "rate_limit"],
     [{ message: "slow", code: 429 }, "rate_limit_exceeded", 429, "rate_limit"],
@@ -314,7 +314,7 @@ test("other members of the error object pass, masked, on routes of the same form
   assert.is((await ask("/v1/chat/completions", "anthropic"))[1].details, undefined);
 });
 
-test("members of an error about the gateway's own key stay here", async () => {
+test("members of an error about the gateway's own key are not passed on", async () => {
   refuse(401, openai("no", null, { metadata: { account: "a" } }));
   const [status, error] = await ask("/v1/chat/completions", "openai");
   assert.equal([status, error.code, error.metadata], [502, "upstream_auth", undefined]);

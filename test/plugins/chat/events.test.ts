@@ -130,7 +130,7 @@ test("a changed content replaces the text of the last user message, images stay"
   ]);
 });
 
-test("a reply answers at once, whole or streamed, without the backend", async () => {
+test("a reply is sent at once, whole or streamed, without the upstream", async () => {
   const whole = await ask("REPLY");
   const body = (await whole.json()) as ReturnType<typeof JSON.parse>;
   assert.match(body.id, /^chatcmpl-/);
@@ -161,7 +161,7 @@ test("a block is 403 with its reason", async () => {
   assert.is(up.seen.length, 0);
 });
 
-test("pushed messages stand in front of the answer", async () => {
+test("pushed messages precede the response", async () => {
   const body = (await (await ask("PUSH")).json()) as ReturnType<typeof JSON.parse>;
   assert.is(body.choices[0].message.content, "First.\n\nSecond.\n\nHello");
   const text = await (await ask("PUSH", { stream: true })).text();
@@ -175,18 +175,18 @@ test("pushed messages stand in front of the answer", async () => {
   assert.is(strict.choices[0].message.content, "Hello");
 });
 
-test("a hook that throws harms nothing", async () => {
+test("a hook that throws does not affect the response", async () => {
   assert.is((await ask("THROW")).status, 200);
 });
 
-test("chat:request may change the whole request; nonsense is refused like a caller's", async () => {
+test("chat:request can change the whole request, and an invalid result is refused like an invalid request", async () => {
   await ask("x", { model: "main/route-me" });
   assert.equal([up.seen[0]?.body.model, up.seen[0]?.body.added], ["routed", 1]);
   const spoilt = await ask("x", { model: "main/spoil" });
   assert.is(spoilt.status, 400);
 });
 
-test("a chat:request hook that only watches leaves the request's bytes as they are", async () => {
+test("a chat:request hook that only observes leaves the request's bytes unchanged", async () => {
   const raw =
     '{ "model" : "main/m",\n "messages":[{"role":"user","content":"\\u0068i"}], "x": 1.0 }';
   await (await gateway.request("POST", "/v1/chat/completions", raw)).text();

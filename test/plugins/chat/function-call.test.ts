@@ -242,7 +242,7 @@ for (const [what, { deltas, message, calls = expected }] of Object.entries(upstr
         }
     });
 
-test("a client that sent functions gets the first of several tool calls", async () => {
+test("a client that sent functions receives the first of several tool calls", async () => {
   const client = clients["chat with functions"]!;
   const second = {
     ...asTool,
@@ -267,7 +267,7 @@ test("a client that sent functions gets the first of several tool calls", async 
   assert.equal(whole, { calls: expected, finish: "function_call" });
 });
 
-test("a stream of texts reaches a client that sent functions unchanged", async () => {
+test("a text stream reaches a client that sent functions unchanged", async () => {
   const events = [
     chunk({ role: "assistant", content: "" }),
     chunk({ content: "a", odd: 1 }, null, { service_tier: "x" }),
@@ -278,7 +278,7 @@ test("a stream of texts reaches a client that sent functions unchanged", async (
   assert.ok(text.startsWith(events.join("")), text);
 });
 
-test("the agent runs the tool that an upstream calls so", async () => {
+test("the agent runs a tool that an upstream calls by function_call", async () => {
   let turns = 0;
   up.answer = ({ body }, res) => {
     turns++;

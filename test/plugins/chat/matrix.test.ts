@@ -265,7 +265,7 @@ for (const dialect of dialects) {
   });
 }
 
-test("a conversation with signed reasoning fails over, and every next provider takes it", async () => {
+test("a conversation with signed reasoning falls back to another provider, and every provider accepts it", async () => {
   const fakeOf = (name: string) =>
     fakes.get(dialects.find((dialect) => dialect.name === name) as Dialect) as FakeProvider;
   const names = ["anthropic", "gemini", "mistral", "bedrock"];

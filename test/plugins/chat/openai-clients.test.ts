@@ -98,7 +98,7 @@ for (const name of names) {
     }
   });
 
-  test(`${name}: errors are the package's own classes, and leaving cuts the upstream`, async () => {
+  test(`${name}: errors are the package's own classes, and a disconnect aborts the upstream request`, async () => {
     const { model, fake, script } = way();
     const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: "Hi" }];
     const raised = (work: PromiseLike<unknown>) =>

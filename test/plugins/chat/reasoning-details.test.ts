@@ -68,7 +68,7 @@ const ask = (gateway: InProcessGateway, body: object) =>
     ...body,
   });
 
-test("a stream passes every piece unchanged, also where a hook changes the text beside it", async () => {
+test("a stream passes every piece unchanged, even if a hook changes the text beside it", async () => {
   const pieces = [[{ ...text, signature: null }], [{ ...text, text: "" }], [sealed], [summary]];
   const events = [
     chunk({
@@ -95,7 +95,7 @@ test("a stream passes every piece unchanged, also where a hook changes the text 
   }
 });
 
-test("a whole response passes them unchanged, also where a hook changes its text", async () => {
+test("a whole response passes them unchanged, even if a hook changes its text", async () => {
   const message = { role: "assistant", content: "bad", reasoning: "Let me see" };
   const choice = { index: 0, message: { ...message, reasoning_details: details } };
   for (const gateway of [plain, hooked]) {
@@ -116,7 +116,7 @@ const history = [
   { role: "tool", tool_call_id: "call_1", content: "seen" },
 ];
 
-test("a channel of OpenAI's format gets them back untouched", async () => {
+test("a channel of OpenAI's format receives them back unchanged", async () => {
   up.answer = ({ body }, res) =>
     body.stream
       ? stream(res, chunk({ role: "assistant", content: "ok" }, "stop"), DONE)
@@ -197,7 +197,7 @@ test("a client that drops them has them restored, whole and streamed", async () 
   }
 });
 
-test("a message that still has some, other arguments and other channels get none", async () => {
+test("nothing is restored for a message that still has some, for other arguments, or on other channels", async () => {
   const own = [{ type: "reasoning.text", text: "own", index: 0 }];
   const [user, assistant, result] = bare("call_w") as [object, any, object];
   const send = async (message: object, model = "router/x") => {
@@ -212,7 +212,7 @@ test("a message that still has some, other arguments and other channels get none
   assert.is((await send(assistant)).length, 2, "the call itself still has them");
 });
 
-test("channels of other formats do not get them", async () => {
+test("channels of other formats do not receive them", async () => {
   other.answer = (_, res) => {
     res.writeHead(400, { "content-type": "application/json" });
     res.end(JSON.stringify({ error: { message: "Enough was seen." } }));

@@ -177,7 +177,7 @@ for (const [name, way] of Object.entries(WAYS)) {
     }
   });
 
-  test(`${name}: bodies that are no request, and other methods`, async () => {
+  test(`${name}: invalid bodies and other methods are refused`, async () => {
     const noJson = { ...INVALID, code: "invalid_json" };
     await refusalOf(way, await send("{"), noJson);
     await refusalOf(way, await send(""), noJson);

@@ -129,7 +129,7 @@ const ask = (path: string, model: string, more: object = {}) =>
     ...more,
   });
 
-test("Messages: every event passes while a hook looks on, only the model is the one that was asked for", async () => {
+test("Messages: every event passes while a hook observes, and only the model is replaced by the requested name", async () => {
   up.answer = (_, res) => stream(res, ...messages);
   const text = await (await ask("/v1/messages", "claude/claude-x")).text();
   const expected = messages.join("").replace('"model":"claude-x"', '"model":"claude/claude-x"');
@@ -151,7 +151,7 @@ test("Messages: a text that a hook changes stays in its block, and everything el
   assert.is(text, expected);
 });
 
-test("Messages: an id that the conversation holds already is replaced in its event alone", async () => {
+test("Messages: only the event with an id that the conversation already contains is changed", async () => {
   up.answer = (_, res) => stream(res, ...messages);
   const earlier = [
     { role: "user", content: "go" },
@@ -176,7 +176,7 @@ test("Messages: an id that the conversation holds already is replaced in its eve
   assert.match(text, "citations_delta");
 });
 
-test("OpenAI: unknown members pass, also beside a text that a hook changes", async () => {
+test("OpenAI: unknown members pass, even beside a text that a hook changes", async () => {
   const odd = (delta: object, finish: string | null = null) =>
     chunk(delta, finish, { system_fingerprint: "fp_1", obfuscation: "x", provider: { name: "p" } });
   const events = [
@@ -240,7 +240,7 @@ test("Messages: a stream that was held keeps its hosted tools, unknown events an
     }
   }));
 
-test("Messages: of a whole response only the text changes", () =>
+test("Messages: only the text of a whole response changes", () =>
   whileHeld(async () => {
     const message = (texts: string[]) => ({
       ...{ id: "msg_up", type: "message", role: "assistant", model: "claude-x" },
@@ -291,7 +291,7 @@ test("OpenAI: a stream that was held keeps unknown members", () =>
 
 const digits = "9007199254740993123";
 
-test("a whole number beyond 2^53 keeps its digits between formats, in answers and in history", async () => {
+test("an integer beyond 2^53 keeps its digits between formats, in responses and in history", async () => {
   const input = `{"type":"tool_use","id":"toolu_1","name":"calc","input":{"n":${digits}}}`;
   const message = `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[${input}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`;
   const call = `{"functionCall":{"name":"calc","args":{"n":${digits}}}}`;
@@ -332,7 +332,7 @@ test("a whole number beyond 2^53 keeps its digits between formats, in answers an
   assert.match(up.seen.at(-1)!.raw.replaceAll("\\", ""), `{"n":${digits}}`);
 });
 
-test("a whole number beyond 2^53 keeps its digits in the schemas of tools, between formats", async () => {
+test("an integer beyond 2^53 keeps its digits in the schemas of tools, between formats", async () => {
   up.answer = (_, res) => json(res, { error: { message: "enough" } }, 400);
   const schema = `{"type":"object","properties":{"n":{"type":"integer","enum":[${digits}]}}}`;
   const turn = `"max_tokens":9,"messages":[{"role":"user","content":"go"}]`;
@@ -357,7 +357,7 @@ test("a whole number beyond 2^53 keeps its digits in the schemas of tools, betwe
   assert.is((await gateway.request("POST", "/v1/chat/completions", odd)).status, 400);
 });
 
-test("ids of calls stay as the channel of Anthropic's format sent them, unless the history holds one already", async () => {
+test("ids of calls stay as a channel of Anthropic's format sent them, unless the history already contains one", async () => {
   const use = (id: string) => ({ type: "tool_use", id, name: "f", input: {} });
   const start = { id: "msg_up", type: "message", role: "assistant", model: "claude-x", usage: {} };
   const events = [

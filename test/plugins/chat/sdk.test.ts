@@ -77,7 +77,7 @@ test("lists and fetches models", async () => {
   assert.is((await client.models.retrieve("main/gpt-x")).id, "main/gpt-x");
 });
 
-test("calls tools through echo, whole, streamed, and round with the result", async () => {
+test("echo calls tools, whole and streamed, and accepts their results", async () => {
   const ask: OpenAI.ChatCompletionMessageParam[] = [
     { role: "user", content: "Please call get_weather now" },
   ];
@@ -112,7 +112,7 @@ test("calls tools through echo, whole, streamed, and round with the result", asy
   );
 });
 
-test("the usage chunk comes when asked for", async () => {
+test("the usage chunk is sent on request", async () => {
   const chunks = [];
   for await (const part of await client.chat.completions.create({
     model: "echo",
@@ -163,7 +163,7 @@ test("errors are raised as the package's own classes", async () => {
   assert.is(up.seen.length, 3);
 });
 
-test("a stream that fails on its way raises", async () => {
+test("a stream that fails midway raises an error", async () => {
   up.answer = (_, res) =>
     stream(res, hello[0]!, chunk({ content: "x" }), data({ error: { message: "mid" } }));
   let text = "";
@@ -182,7 +182,7 @@ test("a stream that fails on its way raises", async () => {
   assert.is(text, "x");
 });
 
-test("leaving a stream cuts the upstream", async () => {
+test("a client that leaves a stream aborts the upstream request", async () => {
   let cut: Promise<void> | undefined;
   up.answer = (request, res) => {
     cut = request.cut;

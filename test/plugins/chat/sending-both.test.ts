@@ -75,13 +75,13 @@ for (const [name, [path, body]] of Object.entries(doors)) {
     assert.not.match(text, /bWnW/);
   });
 
-  test(`${name}: a whole response is judged by message:sending alone`, async () => {
+  test(`${name}: only message:sending judges a whole response`, async () => {
     const text = await (await gateway.request("POST", path, body)).text();
     assert.match(text, /bWnWnW/);
   });
 }
 
-test("a hook for message:sending alone still holds the stream until it is whole", async () => {
+test("a hook for message:sending alone still holds the stream until it is complete", async () => {
   gateway.write("hooks/whole/HOOK.md", "---\nevents: [message:sending]\n---\n");
   gateway.write(
     "hooks/whole/handler.js",

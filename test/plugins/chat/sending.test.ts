@@ -179,7 +179,7 @@ function secret(pieces: readonly string[]): void {
       : json(res, completion(pieces.join("")));
 }
 
-test("a handler that changes nothing leaves a stream as it was, byte for byte", async () => {
+test("a handler that changes nothing leaves a stream unchanged, byte for byte", async () => {
   secret(['é\n"q"', "b", "c", "d"]);
   await mode("");
   const plain = await (await doors["chat"]!(true)).text();
@@ -189,7 +189,7 @@ test("a handler that changes nothing leaves a stream as it was, byte for byte", 
   assert.is(await (await doors["chat"]!(true)).text(), plain);
 });
 
-test("what one read brings is one piece, and an empty text none", async () => {
+test("the events of one read form one piece, and an empty text forms none", async () => {
   const pieces = ["", "a ", "stream ", "", "of ", "words"];
   up.answer = (_, res) => {
     res.writeHead(200, { "content-type": "text/event-stream" });
@@ -208,7 +208,7 @@ test("what one read brings is one piece, and an empty text none", async () => {
   }
 });
 
-test("a first chunk with the role and text is one piece with the chunks behind it", async () => {
+test("a first chunk with role and text forms one piece with the chunks after it", async () => {
   up.answer = (_, res) => {
     res.writeHead(200, { "content-type": "text/event-stream" });
     const texts = ["the SEC", "RET is", " out"].map((content) => chunk({ content }));
@@ -225,7 +225,7 @@ test("a first chunk with the role and text is one piece with the chunks behind i
   );
 });
 
-test("one event with more text than is gathered at once is a piece like others", async () => {
+test("an event with more text than a piece may collect is handled like any other", async () => {
   const long = "SECRET é ".repeat(10_000);
   secret(["a ", long, long, "end"]);
   await mode("streaming");
@@ -235,7 +235,7 @@ test("one event with more text than is gathered at once is a piece like others",
   );
 });
 
-test("who only looks on, as the event feed, holds no stream", async () => {
+test("an observer such as the event feed does not hold a stream", async () => {
   await mode("");
   const feed = await gateway.request("GET", "/events");
   let finish = () => {};
@@ -257,7 +257,7 @@ test("who only looks on, as the event feed, holds no stream", async () => {
   await feed.body!.cancel();
 });
 
-test("message:received can be changed, answered and refused", async () => {
+test("a handler can change, reply to and refuse message:received", async () => {
   for (const [name, ask] of Object.entries(doors)) {
     for (const streaming of [false, true]) {
       const what = `${name}, ${streaming ? "stream" : "whole"}`;
@@ -279,7 +279,7 @@ test("message:received can be changed, answered and refused", async () => {
   await mode("");
 });
 
-test("chat:request can be answered and refused", async () => {
+test("a handler can reply to and refuse chat:request", async () => {
   up.seen.length = 0;
   for (const [name, ask] of Object.entries(doors)) {
     for (const streaming of [false, true]) {
@@ -298,7 +298,7 @@ test("chat:request can be answered and refused", async () => {
   await mode("");
 });
 
-test("the error of an upstream that breaks off passes a handler too", async () => {
+test("the error of an upstream that breaks off also passes a handler", async () => {
   up.answer = (_, res) =>
     stream(
       res,
@@ -314,7 +314,7 @@ test("the error of an upstream that breaks off passes a handler too", async () =
   await mode("");
 });
 
-test("a stream whose text was changed keeps what stood beside it", async () => {
+test("a stream whose text was changed keeps the other members", async () => {
   const extra_content = { google: { thought_signature: "c2ln" } };
   const picture = (name: string) => ({
     type: "image_url",

@@ -289,7 +289,7 @@ for (const [wayName, way] of Object.entries(ways)) {
     });
   }
 
-  test(`${wayName}: an id that the conversation holds already is replaced, whole and streamed`, async () => {
+  test(`${wayName}: an id that the conversation already contains is replaced, whole and streamed`, async () => {
     const call = { index: 0, id: "call_0", name: "calc", args: '{"x":"1"}' };
     for (const isStream of [true, false]) {
       if (isStream) respondWithStream([call]);
@@ -303,7 +303,7 @@ for (const [wayName, way] of Object.entries(ways)) {
     }
   });
 
-  test(`${wayName}: whole calls with one id get ids of their own`, async () => {
+  test(`${wayName}: whole calls that share an id receive distinct ids`, async () => {
     respondWhole([
       { id: "call_0", name: "calc", args: '{"x":"1"}' },
       { id: "call_0", name: "calc", args: '{"x":"2"}' },
@@ -463,7 +463,7 @@ const waysOfBlocks = [
 ] as const;
 
 for (const [channel, way] of waysOfBlocks) {
-  test(`${way}: behind a call of \`${channel}\` that has ended without arguments, the next one begins at once`, async () => {
+  test(`${way}: after a call of \`${channel}\` that has ended without arguments, the next call begins at once`, async () => {
     const { begin, contentType } = endedCalls[channel]!;
     up.answer = (_, res) => {
       res.writeHead(200, { "content-type": contentType });
@@ -485,7 +485,7 @@ for (const [channel, way] of waysOfBlocks) {
   });
 }
 
-test("a stream that breaks off within a call still brings the texts behind it", async () => {
+test("a stream that breaks off within a call still delivers the texts after it", async () => {
   up.answer = (_, res) =>
     stream(
       res,
@@ -502,7 +502,7 @@ test("a stream that breaks off within a call still brings the texts behind it", 
   }
 });
 
-test("a stream ends with an error when too much waits for a call to be complete", async () => {
+test("a stream ends with an error if too much data waits for a call to be complete", async () => {
   const long = chunk({ content: "x".repeat(1 << 20) });
   up.answer = (_, res) =>
     stream(
@@ -520,7 +520,7 @@ test("a stream ends with an error when too much waits for a call to be complete"
   }
 });
 
-test("a whole number beyond 2^53 keeps its digits in calls, on every way in", async () => {
+test("an integer beyond 2^53 keeps its digits in calls, in every client format", async () => {
   const args = '{"id":9007199254740993123,"list":[-12345678901234567890]}';
   for (const [name, way] of Object.entries(ways)) {
     for (const isStream of [true, false]) {

@@ -23,7 +23,7 @@ function boardOf(gateway: string, store: () => Store, progress = Board.newProgre
   return { board, heard: messages, lines };
 }
 
-test("a lost store is reported, and ends nobody", async () => {
+test("the loss of the store is reported, and stops no process", async () => {
   const { board, lines } = boardOf("one", () => {
     throw new Error("The store service is not running");
   });
@@ -35,7 +35,7 @@ test("a lost store is reported, and ends nobody", async () => {
   assert.is(lines.length, 1, "once");
 });
 
-test("what was put up just before the end is heard, and what comes after it is not", async () => {
+test("messages posted just before the end are delivered, and later ones are not", async () => {
   const t = temporaryStore();
   const [one, other] = [boardOf("one", () => t.store), boardOf("other", () => t.store)];
   await other.board.look();
@@ -48,7 +48,7 @@ test("what was put up just before the end is heard, and what comes after it is n
   await t.remove();
 });
 
-test("a version that continues where another ended misses and repeats no message", async () => {
+test("a new version that continues after the previous one neither misses nor repeats a message", async () => {
   const t = temporaryStore();
   const [writer, other] = ["writer", "other"].map((name) => boardOf(name, () => t.store).board);
   const progress = Board.newProgress();

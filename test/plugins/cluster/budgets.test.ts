@@ -118,7 +118,7 @@ const served = async (ask: (i: number) => Promise<boolean>) => {
 };
 
 for (const { name, at } of doors) {
-  test(`${name}: a client that asks again as soon as it is served gets what is left, and no more`, async () => {
+  test(`${name}: a client that sends requests without pause is served up to its budget, and no further`, async () => {
     const servedCounts = await Promise.all([
       served((i) => whole(at(i), "m", "pk_whole")),
       served((i) => streamed(at(i), "/v1/chat/completions", "pk_streamed", "[DONE]")),
@@ -130,7 +130,7 @@ for (const { name, at } of doors) {
     assert.equal(servedCounts, [PAID, PAID, PAID, PAID, PAID, PAID]);
   });
 
-  test(`${name}: of many at once no more go beyond than are in flight`, async () => {
+  test(`${name}: simultaneous requests exceed the budget by no more than those in flight`, async () => {
     const callers = 16;
     const servedCounts = await times(callers, (i) =>
       served((n) => whole(at(i + n), "m", "pk_crowd")),
@@ -169,7 +169,7 @@ for (const { name, at } of doors) {
   });
 }
 
-test("what a gateway has served before it was killed is known to the other", async () => {
+test("the other gateway knows the usage of a gateway that was killed", async () => {
   for (let i = 0; i < 3; i++) assert.ok(await whole(far, "m", "pk_killed"));
   await far.kill("SIGKILL");
   assert.is(await served(() => whole(near, "m", "pk_killed")), PAID - 3);

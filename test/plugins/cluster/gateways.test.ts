@@ -56,7 +56,7 @@ test("gateways that share a store list each other, and one that stops leaves at 
   await local.stop();
 });
 
-test("the workers of a gateway have one entry, which goes with them", async () => {
+test("the workers of a gateway share one entry, which disappears with them", async () => {
   const store = { url: postgres.emptyUrl() };
   const gateway = await startGateway({ config: { gateway: { name: "one" }, store } });
   const other = await spawnGateway({ config: { gateway: { name: "other", workers: 2 }, store } });
@@ -95,7 +95,7 @@ test("a gateway that was killed leaves the list 15 seconds after its last sign o
   await gateway.stop();
 });
 
-test("on a file, a gateway lists itself alone", async () => {
+test("a gateway with a store in a file lists only itself", async () => {
   const gateway = await startGateway();
   const entries = await list(gateway);
   assert.is(entries.length, 1);

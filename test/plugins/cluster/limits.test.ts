@@ -100,7 +100,7 @@ test("requests per minute of a channel and of a key are exact", async () => {
   });
 });
 
-test("tokens and budgets of one who asks again and again are exact", async () => {
+test("tokens and budgets of a client that sends one request after another are exact", async () => {
   await atAll(async ({ name, at }) => {
     const spend = async (model: string, token?: string) => {
       let ok = 0;
@@ -112,13 +112,13 @@ test("tokens and budgets of one who asks again and again are exact", async () =>
   });
 });
 
-test("places are shared by all workers", async () => {
+test("all workers share the concurrency limit", async () => {
   most = 0;
   assert.equal(statuses(await times(12, () => chat(four, "slow"))), filled(12, 0));
   assert.is(most, 2);
 });
 
-test("a cooldown that one has learned is soon known to all", async () => {
+test("a cooldown in one worker soon applies in all workers", async () => {
   const resting = async (i: number, at: (i: number) => { url: string; token: string }) => {
     const { channels } = (await ask(at(i), "GET", "/channels")).json;
     return channels.find(({ name }: { name: string }) => name === "frail").state;
@@ -136,7 +136,7 @@ test("a cooldown that one has learned is soon known to all", async () => {
   });
 });
 
-test("failed logins at one are soon counted by all", async () => {
+test("failed logins at one worker soon count at all workers", async () => {
   await atAll(async ({ name, at }) => {
     const guess = async (i: number) =>
       (await ask(at(i), "GET", "/keys", undefined, { token: "wrong" })).status;

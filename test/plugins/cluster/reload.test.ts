@@ -72,7 +72,7 @@ for (const plugin of ["cluster", "store"]) {
   });
 }
 
-test("another name is on the list at once, and clients that follow events do not notice", async () => {
+test("a changed name appears in the list at once, and clients that follow events are not disturbed", async () => {
   const [own] = await list(local);
   const feed = watch(local, "GET", "/events?name=message:received");
   await feed.opened;

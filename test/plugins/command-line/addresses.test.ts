@@ -36,7 +36,7 @@ const strangers: Record<string, RequestListener> = {
 };
 
 for (const [name, listener] of Object.entries(strangers))
-  test(`one line that the server is not Portico: ${name}`, async () => {
+  test(`one line reports that the server is not Portico: ${name}`, async () => {
     await withServer(createServer(listener), async (url) => {
       for (const words of [["status"], ["hooks", "list"], ["keys", "list"]]) {
         const env = { PORTICO_URL: url, PORTICO_TOKEN: "t" };
@@ -48,7 +48,7 @@ for (const [name, listener] of Object.entries(strangers))
     });
   });
 
-test("one line for a server that does not speak HTTP", async () => {
+test("one line reports a server that does not speak HTTP", async () => {
   const server = createTcpServer((socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"));
   await withServer(server, async (url) => {
     const { code, stderr } = await porticoHere(makeHome(), [
@@ -84,7 +84,7 @@ test("PORTICO_TOKEN belongs to the gateway that --url names, not to the home's",
   }
 });
 
-test("a token that --token names counts everywhere", async () => {
+test("a token given with --token is used for every address", async () => {
   const gateway = await startGateway();
   try {
     const wrong = await porticoHere(gateway.home, ["hooks", "list", "--token", "wrong"]);

@@ -24,7 +24,7 @@ test("bare portico prints help that names every command and the first steps", as
     assert.match(stdout, word);
 });
 
-test("a mistyped command or option is met with the nearest one, in one line on stderr", async () => {
+test("one line on stderr suggests the nearest command or option for a mistyped one", async () => {
   const command = await portico(home, ["statsu"]);
   assert.is(command.code, 2);
   assert.is(
@@ -36,7 +36,7 @@ test("a mistyped command or option is met with the nearest one, in one line on s
   assert.match(option.stderr, /no option --jsno\. Did you mean --json\?/);
 });
 
-test("a command with a --url of its own takes the gateway's before its name", async () => {
+test("a command with its own --url option accepts the gateway's --url before its name", async () => {
   const { url, token } = gateway;
   const elsewhere = makeHome();
   const source = "https://example.com/releases.atom";
@@ -71,7 +71,7 @@ test("a command with a --url of its own takes the gateway's before its name", as
   );
 });
 
-test("options may stand before the command and between its words, and take their values along", async () => {
+test("options with their values may precede the command and stand between its words", async () => {
   const { url, token } = gateway;
   const elsewhere = makeHome();
   for (const words of [
@@ -108,7 +108,7 @@ test("options may stand before the command and between its words, and take their
   }
 });
 
-test("a negative number is a value, as an argument and as an option's, and no option", async () => {
+test("a negative number is a value of an argument or option, and not an option itself", async () => {
   const key = "channels.spare";
   assert.is(
     (await porticoHere(home, ["config", "set", key, "{provider: 'echo', enabled: false}"])).code,
@@ -155,7 +155,7 @@ test("status finds the gateway of its home, whatever its port", async () => {
   assert.is(json.url, gateway.url);
 });
 
-test("a place or a token that is empty, as from an unset variable, is refused", async () => {
+test("an empty directory or token, as from an unset variable, is refused", async () => {
   for (const option of ["--home", "--config", "--workspace", "--token"])
     for (const words of [
       ["start", option, ""],
@@ -166,7 +166,7 @@ test("a place or a token that is empty, as from an unset variable, is refused", 
     }
 });
 
-test("a wrong token, and no gateway, are said in one line", async () => {
+test("one line reports a wrong token or a missing gateway", async () => {
   const wrong = await portico(home, ["status", "--token", "nonsense"]);
   assert.is(wrong.code, 1);
   assert.match(wrong.stderr, /^portico: .*credentials are wrong.*\n$/i);
@@ -187,7 +187,7 @@ test("logs prints what the gateway logged", async () => {
   assert.ok(lines.some(({ msg }) => msg === "portico is running"));
 });
 
-test("logs of no line prints none", async () => {
+test("logs with zero lines prints nothing", async () => {
   assert.equal(await portico(home, ["logs", "--json", "-n", "0"]), {
     code: 0,
     stdout: "",
@@ -213,7 +213,7 @@ test("config set is active when the command ends", async () => {
   );
 });
 
-test("plugins new writes a provider that is there without a restart, and a test that runs", async () => {
+test("plugins new writes a provider that works without a restart, and a test that passes", async () => {
   const result = await portico(home, ["plugins", "new", "shouter", "--kind", "provider"]);
   assert.is(result.code, 0, result.stderr);
   assert.match(result.stdout, /\(active\)/);
@@ -243,7 +243,7 @@ test("plugins new writes a provider that is there without a restart, and a test 
   assert.match(again.stderr, /already/);
 });
 
-test("a command whose plugin is off says so", async () => {
+test("a command whose plugin is disabled reports that", async () => {
   await gateway.json("POST", "/kernel/plugins/polls/disable");
   const { code, stderr } = await portico(home, ["polls", "list"]);
   await gateway.json("POST", "/kernel/plugins/polls/enable");
@@ -251,7 +251,7 @@ test("a command whose plugin is off says so", async () => {
   assert.match(stderr, /plugin of this command may be disabled: see portico plugins list/);
 });
 
-test("a port in use is said with what to do", async () => {
+test("an error about a port in use includes the remedy", async () => {
   const { code, stderr } = await portico(makeHome(), ["start", "--port", String(gateway.port)]);
   assert.is(code, 1);
   assert.match(stderr, new RegExp(`${gateway.port}.*--port`));

@@ -27,7 +27,7 @@ test.after(() => {
 
 const client = () => createClient({ url, signal: new AbortController().signal });
 
-test("a long turn may take its time: its socket has no time-out", async () => {
+test("the socket of a long turn has no time-out", async () => {
   const requestArrival = new Promise<void>((resolve) => server.once("request", () => resolve()));
   const pending = client().request("POST", "/slow");
   await requestArrival;
@@ -77,7 +77,7 @@ test("many requests at once bring no warning of Node's", async () => {
   assert.equal([names, await Promise.all(pending)], [[], pending.map(() => "stopped")]);
 });
 
-test("a time-out that was asked for says how long it was", async () => {
+test("the error about a requested time-out names its duration", async () => {
   const error = await client()
     .request("GET", "/never", undefined, { timeoutMs: 30 })
     .catch((thrown: Error) => thrown);
@@ -135,7 +135,7 @@ test("TLS to a server without it, or the other way round, is reported", async ()
   }
 });
 
-test("a certificate that cannot be read is named, in words", async () => {
+test("an unreadable certificate file is named in the error", async () => {
   const dir = temporaryDir("portico-client-");
   const broken = join(dir, "broken.pem");
   writeFileSync(broken, "no certificate");

@@ -35,7 +35,7 @@ const active = (gateway: InProcessGateway, name: string) =>
     (hook) => hook?.state === "active",
   );
 
-test("new, active at once; edit, break, repair, shadow, remove: seen in the responses and in info", async ({
+test("a new hook is active at once, and edits, errors, repairs, shadowing and removal show in responses and in info", async ({
   gateway,
   run,
 }) => {
@@ -100,7 +100,7 @@ test("new, active at once; edit, break, repair, shadow, remove: seen in the resp
   assert.match(removed.stderr, /There is no hook hello/);
 });
 
-test("a hook that blocks answers 403 blocked_by_hook; one that loops harms nobody", async ({
+test("a blocking hook responds with 403 blocked_by_hook, and a looping hook affects nobody", async ({
   gateway,
   run,
 }) => {
@@ -210,7 +210,10 @@ test("disable and enable are kept in the configuration", async ({ gateway, run }
   await run("hooks", "disable", "command-logger");
 });
 
-test("new does not say that a hook runs which waits for its approval", async ({ gateway, run }) => {
+test("new does not report a hook as active while it waits for its approval", async ({
+  gateway,
+  run,
+}) => {
   await run("config", "set", "hooks.trust", "approved");
   const created = await run("hooks", "new", "waits", "--event", "message:received", "--workspace");
   assert.match(
@@ -221,7 +224,7 @@ test("new does not say that a hook runs which waits for its approval", async ({ 
   await run("config", "unset", "hooks.trust");
 });
 
-test("new says what is wrong with what it was given", async ({ run }) => {
+test("new reports invalid arguments", async ({ run }) => {
   for (const [argv, message] of [
     [["../x", "--event", "message:received"], /"..\/x" is not/],
     [["x"], /Pass the event.*message:received/],
@@ -252,7 +255,7 @@ test("events shows every declared event, one of them, or a table", async ({ run 
   );
 });
 
-test("rm removes what the user made, and the one that it replaced is back; a bundled one stays", async ({
+test("rm removes a hook of the user and restores the one that it shadowed, and a bundled hook stays", async ({
   gateway,
   run,
 }) => {
@@ -302,7 +305,7 @@ test("a hook whose root is a link, or an unreachable gateway, is reported as tha
   assert.match(linked.stdout, /\(active\)\.\nThe hook runs now\./);
 });
 
-test("a hook can be made and checked without a gateway", async () => {
+test("a hook can be created and checked without a gateway", async () => {
   const home = temporaryDir("portico-cli-hooks-");
   const run = (...argv: string[]) => porticoHere(home, [...argv, "--url", "http://127.0.0.1:9"]);
   const created = await run(

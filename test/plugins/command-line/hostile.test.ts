@@ -59,7 +59,7 @@ test("a text with control characters is shown without them, in tables, details, 
   }
 });
 
-test("a level or a number of lines that is none is refused", async ({ gateway }) => {
+test("an invalid log level or number of lines is refused", async ({ gateway }) => {
   gateway.write("hooks/quiet/HOOK.md", "---\nname: quiet\nevents: gateway:startup\n---\n");
   gateway.write("hooks/quiet/handler.ts", "export default () => {};\n");
   await gateway.json("POST", "/kernel/hooks/rescan");
@@ -82,7 +82,7 @@ test("a level or a number of lines that is none is refused", async ({ gateway })
   }
 });
 
-test("what is logged is shown without them, and without colours where nobody sees any", async ({
+test("log lines are shown without control characters, and without colours if the output is not a terminal", async ({
   gateway,
 }) => {
   gateway.gateway.log.log.warn({ from: ODD }, `odd ${ODD}`);
@@ -91,7 +91,7 @@ test("what is logged is shown without them, and without colours where nobody see
   assert.not.match(stdout, CONTROL);
 });
 
-test("logs of a level are chosen before they are counted", async ({ gateway }) => {
+test("log lines are filtered by level before they are counted", async ({ gateway }) => {
   for (let i = 0; i < 4; i++) gateway.gateway.log.log.warn({}, `trouble ${i}`);
   for (let i = 0; i < 5; i++) gateway.gateway.log.log.info({}, "calm");
   const { stdout } = await porticoHere(gateway.home, [
@@ -109,7 +109,7 @@ test("logs of a level are chosen before they are counted", async ({ gateway }) =
   assert.equal(entries, ["trouble 1", "trouble 2", "trouble 3"]);
 });
 
-test("what commands say of what goes on is so: a new hook, a poll, unknown prices, options", async ({
+test("reports of commands are true: a new hook, a poll, unknown prices, options", async ({
   gateway,
 }) => {
   const run = async (...words: string[]) => {
@@ -171,7 +171,7 @@ test("no help lists an option twice; the --url of a command mentions that of the
     );
 });
 
-test("a terminal gets colours and a moving line of ours alone", () => {
+test("a terminal receives no colours and cursor movements except those of Portico", () => {
   let out = "";
   let err = "";
   const terminal = createTerminal(
@@ -195,7 +195,7 @@ test("a terminal gets colours and a moving line of ours alone", () => {
   assert.is(err, "\r\u001b[2K50\\u0007 %\r\u001b[2Kbad\\u009b\n");
 });
 
-test("cleaned JSON is JSON of the same meaning", () => {
+test("sanitized JSON is equivalent to the original", () => {
   const value = { a: [ODD, "\u007f\u0085\u2066"], "k\u0090": "\t\n" };
   for (const indent of [undefined, 2]) {
     const text = escapeControls(JSON.stringify(value, null, indent));
@@ -204,7 +204,7 @@ test("cleaned JSON is JSON of the same meaning", () => {
   }
 });
 
-test("signals that come together are one, and the stream that runs ends; a later one stops at once", async () => {
+test("simultaneous signals count as one and let a running stream end, and a later signal stops at once", async () => {
   const held: (() => void)[] = [];
   const upstream = createServer((req, res) => {
     req.resume();
@@ -254,7 +254,7 @@ test("signals that come together are one, and the stream that runs ends; a later
   }
 });
 
-test("process.exit in a hook or a plugin is an error of its own, and ends no gateway", async () => {
+test("process.exit in a hook or plugin is an error of that extension, and does not stop the gateway", async () => {
   const exit = "process.exit(3);";
   const hook = `import { exit } from "node:process";
     setTimeout(() => { ${exit} });
@@ -299,7 +299,7 @@ test("process.exit in a hook or a plugin is an error of its own, and ends no gat
   assert.is(own.child.exitCode, 0);
 });
 
-test("a signal while it starts ends it with 0", async () => {
+test("a signal during the start ends the process with code 0", async () => {
   const home = temporaryDir("portico-early-");
   mkdirSync(join(home, "plugins/slow"), { recursive: true });
   writeFileSync(join(home, "portico.json"), "{ gateway: { port: 0 } }");
@@ -322,7 +322,7 @@ export default definePlugin({ name: "slow", async setup() { console.log("it wait
 });
 
 // A terminal's Ctrl-C reaches npm, its shell and the gateway; npm passes it on once more.
-test("npm start ends with 0 on one Ctrl-C", async () => {
+test("npm start ends with code 0 after one Ctrl-C", async () => {
   const home = temporaryDir("portico-npm-");
   writeFileSync(
     join(home, "portico.json"),

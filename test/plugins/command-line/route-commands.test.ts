@@ -29,7 +29,7 @@ async function allCommands(): Promise<Command[]> {
   return top.flatMap(withInner);
 }
 
-test("each asks a route of the gateway, and each option says what it is for", async () => {
+test("each command calls a route of the gateway, and each option has a description", async () => {
   const mounted = new Set(
     gateway.gateway
       .use("gateway")
@@ -55,7 +55,7 @@ test("each asks a route of the gateway, and each option says what it is for", as
   assert.equal(silent, []);
 });
 
-test("options have the form of the members that they set", () => {
+test("options have the types of the members that they set", () => {
   const { options, summary } = commandFor(
     "POST /pets/:name",
     {
@@ -87,7 +87,7 @@ test("options have the form of the members that they set", () => {
   });
 });
 
-test("what a route refuses, and what no option takes, fails the command", async () => {
+test("a command fails if the route refuses it or an option does not accept a value", async () => {
   const place = ["--url", gateway.url, "--token", gateway.token];
   const home = makeHome();
   const ran = (...words: string[]) => porticoHere(home, [...words, ...place]);
@@ -130,7 +130,7 @@ test("what a route refuses, and what no option takes, fails the command", async 
   assert.is((await ran("keys", "revoke", "ci")).stdout, "The key ci is revoked.\n");
 });
 
-test("members that a command makes of several options are sent alone", async () => {
+test("a member that a command builds from several options replaces them in the request", async () => {
   const requests: unknown[] = [];
   const command = commandFor<object>(
     "POST /pets/:name/feed",

@@ -10,7 +10,7 @@ import { quietLog } from "../../support/quiet-log.ts";
 const text = { kind: "systemEvent", text: "x" };
 const KILLS = 4;
 
-test("killed over and over", async () => {
+test("repeated kills", async () => {
   const home = makeHome();
   let gateway: SpawnedGateway | undefined;
   try {

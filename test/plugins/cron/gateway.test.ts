@@ -102,7 +102,7 @@ test("one-shot jobs fire at their time and stay, disabled", async () => {
   assert.match(runs[0].eventId, /^evt_/);
 });
 
-test("errors have the contract's form", async () => {
+test("errors have the documented format", async () => {
   assert.is((await gateway.request("GET", "/cron/jobs", undefined, { token: null })).status, 401);
   const missing = await call("GET", "/cron/jobs/none");
   assert.is(missing.status, 404);
@@ -119,7 +119,7 @@ test("errors have the contract's form", async () => {
   assert.is((await call("GET", "/cron/jobs/conf/runs?limit=x")).status, 400);
 });
 
-test("hooks hear of every run, and a hook payload reaches them directly", async () => {
+test("hooks receive an event for every run, and a hook payload reaches them directly", async () => {
   await gateway.json("POST", "/cron/jobs", {
     name: "daily",
     schedule: "@daily",
@@ -146,7 +146,7 @@ test("hooks hear of every run, and a hook payload reaches them directly", async 
   assert.is(events.find(([name]) => name === "report:daily")![1].pages, 3);
 });
 
-test("the configuration's jobs follow it", async () => {
+test("jobs of the configuration follow its changes", async () => {
   const before = await gateway.json("GET", "/cron/jobs/conf");
   assert.is(before.source, "config");
   gateway.write(
@@ -164,7 +164,7 @@ test("the configuration's jobs follow it", async () => {
   assert.is(after.state.nextRunAt, before.state.nextRunAt);
 });
 
-test("a changed jitter applies to the slot that waits, by the configuration as by the API", async () => {
+test("a changed jitter applies to the waiting slot, whether it is changed by the configuration or by the API", async () => {
   const at = "2199-01-01T00:00:00.000Z";
   const payload = { kind: "systemEvent", text: "x" };
   const schedule = { kind: "at", at };
@@ -200,7 +200,7 @@ test("a changed jitter applies to the slot that waits, by the configuration as b
   }
 });
 
-test("the agent's tool plans and lists; an edit, of polls too, keeps what it does not name", async () => {
+test("the agent's tool creates and lists jobs, and an edit of a job or poll keeps the members that it omits", async () => {
   const tool =
     gateway.gateway.plugins &&
     (await callTool("cron", { action: "add", name: "tea", schedule: "in 20m", text: "tea" }));

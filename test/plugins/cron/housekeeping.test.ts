@@ -6,7 +6,7 @@ import { test } from "../../support/suite.ts";
 import { createContext } from "../../support/plugin-context.ts";
 import { temporaryStore } from "../store/temporary-store.ts";
 
-test("once an hour the history of each job is cut to what is kept", async () => {
+test("the history of each job is trimmed to its limit once an hour", async () => {
   const t = temporaryStore();
   const { store } = t;
   const { ctx } = createContext(store);

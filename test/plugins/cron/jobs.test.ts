@@ -21,7 +21,7 @@ async function refused(
   throw new Error("was accepted");
 }
 
-test("a turn's end ends the run; the next slot is skipped while it goes on", async () => {
+test("a run ends with its turn, and the next slot is skipped while the turn runs", async () => {
   const cron = makeCron(START);
   await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api", "owner");
   await cron.walk("2026-05-01T08:10:00Z");
@@ -40,7 +40,7 @@ test("a turn's end ends the run; the next slot is skipped while it goes on", asy
   await cron.close();
 });
 
-test("overlap queue starts the next turn behind the first, in one session", async () => {
+test("overlap queue starts the next turn after the first, in one session", async () => {
   const cron = makeCron(START);
   await cron.operations.add(
     { name: "a", schedule: hourly, payload: turn, overlap: "queue" },
@@ -54,7 +54,7 @@ test("overlap queue starts the next turn behind the first, in one session", asyn
   await cron.close();
 });
 
-test("failures back off, then disable the job with the reason; enabling clears it", async () => {
+test("failures cause back-off, then disable the job with the reason; enabling clears it", async () => {
   const cron = makeCron(START, { maxErrors: 3 });
   await cron.operations.add(
     { name: "a", schedule: { kind: "cron", expr: "* * * * *", tz: "UTC" }, payload: turn },
@@ -88,7 +88,7 @@ test("failures back off, then disable the job with the reason; enabling clears i
   await cron.close();
 });
 
-test("an at job stays, disabled, with its history; deleteAfterRun goes", async () => {
+test("an at job stays disabled with its history, and deleteAfterRun deletes it", async () => {
   const cron = makeCron(START);
   const text = { kind: "systemEvent", text: "x" };
   await cron.operations.add({ name: "stays", schedule: "in 5m", payload: text }, "api", "owner");
@@ -116,7 +116,7 @@ test("an at job stays, disabled, with its history; deleteAfterRun goes", async (
   await cron.close();
 });
 
-test("jobs of the configuration: kept, changed, removed with it; read-only for others", async () => {
+test("jobs of the configuration are kept, changed and removed with it, and are read-only elsewhere", async () => {
   const cron = makeCron(START);
   const text = { kind: "systemEvent", text: "x" } as const;
   await cron.jobs.sync({
@@ -211,7 +211,7 @@ test("a hook payload reaches handlers of an event of its own; a failing one fail
   await cron.close();
 });
 
-test("what can never be delivered fails its run, and does not come again and again", async () => {
+test("a result that can never be delivered fails its run, and is not retried forever", async () => {
   const cron = makeCron(START);
   await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api", "owner");
   const agent = cron.ctx.use("agent");
@@ -236,7 +236,7 @@ test("what can never be delivered fails its run, and does not come again and aga
   await cron.close();
 });
 
-test("a run that a crash cut off shows as interrupted, never as completed", async () => {
+test("a run that a crash interrupted is shown as interrupted, never as completed", async () => {
   const cron = makeCron(START);
   const job = await cron.jobs.add(
     { name: "a", schedule: hourly, payload: { kind: "hook", event: "x:y" } } as never,
@@ -266,7 +266,7 @@ test("a run that a crash cut off shows as interrupted, never as completed", asyn
   await cron.close();
 });
 
-test("new rules of a zone move the slots that wait", async () => {
+test("new rules of a time zone move the waiting slots", async () => {
   const cron = makeCron(START);
   const { row } = await cron.jobs.add(
     { name: "a", schedule: hourly, payload: turn },

@@ -10,7 +10,7 @@ test.before(async () => {
 });
 test.after(() => gateway.stop());
 
-test("a cron expression has words and its next dates in its zone", async () => {
+test("a preview of a cron expression has a description and the next dates in its zone", async () => {
   const schedule = { kind: "cron", expr: "0 8 * * 1", tz: "Europe/Berlin" };
   const { description, timezone, dates } = await gateway.json("POST", "/cron/preview", {
     schedule,
@@ -28,7 +28,7 @@ test("a cron expression has words and its next dates in its zone", async () => {
   assert.equal((await gateway.json("GET", "/cron/jobs")).jobs, [], "nothing is kept");
 });
 
-test("an interval has dates, and what is none says where it is wrong", async () => {
+test("a preview of an interval has dates, and an invalid schedule gives the place of the error", async () => {
   const { dates } = await gateway.json("POST", "/cron/preview", { schedule: "every 1h" });
   assert.is(Date.parse(dates[1]) - Date.parse(dates[0]), 3_600_000);
   const wrong = await gateway.request("POST", "/cron/preview", {

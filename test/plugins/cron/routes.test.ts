@@ -129,7 +129,7 @@ test("shorthands are in the configured zone, and a job shows its next five dates
   assert.ok(at >= before - 1000 && at <= Date.now() + 1000, soon.schedule.at);
 });
 
-test("run now leaves the date where it is, also for a disabled job", async () => {
+test("run now does not change the next date, even for a disabled job", async () => {
   await add({ name: "by hand", schedule: "0 0 1 1 *", payload: turn });
   const path = "/cron/jobs/by%20hand";
   const before = (await show("by%20hand")).state.nextRunAt;
@@ -160,7 +160,7 @@ test("a change keeps the date unless it changes the schedule", async () => {
   assert.is((await change("b", { enabled: true })).status, "enabled");
 });
 
-test("jobs of the configuration can be run, and are changed there only", async () => {
+test("jobs of the configuration can be run, and can be changed only there", async () => {
   for (const [method, path, body] of [
     ["PATCH", "", { name: "x" }],
     ["DELETE", "", undefined],

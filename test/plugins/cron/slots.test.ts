@@ -143,7 +143,7 @@ for (const { title, expr, tz, from, to, fires } of walks) {
   });
 }
 
-test("an interval counts from its making, whatever the zone does", async () => {
+test("an interval counts from its creation, regardless of the time zone", async () => {
   const cron = makeCron("2026-03-29T00:00:00Z");
   await cron.jobs.add(
     { name: "it", schedule: { kind: "every", everyMs: 3_600_000 }, payload: text },
@@ -158,7 +158,7 @@ test("an interval counts from its making, whatever the zone does", async () => {
   await cron.close();
 });
 
-test("a 24-hour sleep: skip leaves the missed slots out, run-once fires one, and both go on", async () => {
+test("after 24 hours of sleep, skip omits the missed slots, run-once fires one, and both continue", async () => {
   const cron = makeCron("2026-05-01T00:10:00Z");
   await cron.jobs.add(job("skips", "0 * * * *", "UTC"), "api", "owner");
   await cron.jobs.add(job("once", "0 * * * *", "UTC", { missed: "run-once" }), "api", "owner");
@@ -176,7 +176,7 @@ test("a 24-hour sleep: skip leaves the missed slots out, run-once fires one, and
   await cron.close();
 });
 
-test("years of missed slots cost one look", async () => {
+test("years of missed slots cost one lookup", async () => {
   const cron = makeCron("2020-01-01T00:00:00Z");
   await cron.jobs.add(job("it", "* * * * *", "UTC"), "api", "owner");
   cron.jump("2026-01-01T00:00:30Z");
@@ -188,7 +188,7 @@ test("years of missed slots cost one look", async () => {
   await cron.close();
 });
 
-test("a restart of seconds does not swallow a daily job; the grace window ends", async () => {
+test("a restart of a few seconds does not lose a daily job, and the grace window ends", async () => {
   for (const [late, fires] of [
     [45, 1],
     [75, 0],
@@ -208,7 +208,7 @@ test("a restart of seconds does not swallow a daily job; the grace window ends",
   await cron.close();
 });
 
-test("a step back brings no slot again; a step forward is a sleep", async () => {
+test("a clock step back repeats no slot, and a step forward counts as sleep", async () => {
   const cron = makeCron("2026-05-01T07:55:00Z");
   await cron.jobs.add(job("it", "0 * * * *", "UTC"), "api", "owner");
   await cron.walk("2026-05-01T09:10:00Z");

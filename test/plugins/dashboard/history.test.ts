@@ -20,7 +20,7 @@ const channel = (errors: number, latencyMs?: number): ChannelStatus => ({
   ...(latencyMs !== undefined && { latencyMs }),
 });
 
-test("a step a sample, and the one under way", () => {
+test("each step adds a sample, and the current one is included", () => {
   let now = [channel(0)];
   const history = createHistory(() => now);
   history.sample();
@@ -45,7 +45,7 @@ test("a channel that was created again counts from its start; a removed one is f
   assert.equal(history.read().channels, {});
 });
 
-test("after a start it goes on with what was kept, and with nothing for the minutes between", () => {
+test("after a restart the history continues with the stored samples, and has a gap for the time between", () => {
   const now = 1_800_000_000_000;
   const saved = { at: now - 2 * STEP_MS, channels: { c: { latency: [3, 4], failed: [0, 1] } } };
   const history = createHistory(() => [channel(2, 5)], resumeHistory(saved, now));
@@ -58,13 +58,13 @@ test("after a start it goes on with what was kept, and with nothing for the minu
   assert.is(resumeHistory({ ...saved, channels: { c: whole } }, now)["c"]?.latency.length, 60);
 });
 
-test("keeps an hour, not more", () => {
+test("the history covers one hour and no more", () => {
   const history = createHistory(() => [channel(0, 1)]);
   for (let i = 0; i < 500; i++) history.sample();
   assert.is(history.read().channels["c"]?.latency.length, 61);
 });
 
-test("of several workers: failures of all, one that began later among them", () => {
+test("the history of several workers includes the failures of all, even of a worker that started later", () => {
   const read = (latency: (number | null)[], failed: number[]) => ({
     stepMs: 1000,
     channels: { c: { latency, failed } },

@@ -243,7 +243,7 @@ testSignedIn(
   },
 );
 
-test("many tabs share one feed, and whichever closes, the others go on", async (at) => {
+test("many tabs share one feed, and the others continue when any of them closes", async (at) => {
   const { gateway } = at;
   const visitor = await visitSignedIn(at);
   const context = visitor.page.context();

@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import { test } from "../../support/suite.ts";
 import { type InProcessGateway, makeHome, startGateway } from "../../support/gateway.ts";
 
-test("the page and its files: public, without data, under a strict policy, known by an ETag", async () => {
+test("the page and its files are public, contain no data, have a strict policy and an ETag", async () => {
   const gateway = await startGateway();
   try {
     const page = await gateway.request("GET", "/", undefined, { token: null });
@@ -92,7 +92,7 @@ test("all files together, the libraries too, are below 150 kB compressed", async
   }
 });
 
-test("the last hour of the channels is there after a restart", async () => {
+test("the last hour of the channels is available after a restart", async () => {
   const home = makeHome();
   const away = { provider: "openai", baseUrl: "http://127.0.0.1:9/v1", apiKey: "k", maxRetries: 0 };
   const failures = async (gateway: InProcessGateway): Promise<number> => {
@@ -112,7 +112,7 @@ test("the last hour of the channels is there after a restart", async () => {
   }
 });
 
-test("nothing but its files", async () => {
+test("only the files of the page are served", async () => {
   const gateway = await startGateway();
   try {
     for (const path of [
@@ -131,7 +131,7 @@ test("nothing but its files", async () => {
   }
 });
 
-test("the browser's routes: only with the token, and with an error where there is no browser", async () => {
+test("the browser's routes need the token, and respond with an error if there is no browser", async () => {
   const gateway = await startGateway({
     config: { plugins: { entries: { browser: { enabled: false } } } },
   });
@@ -156,7 +156,7 @@ test("the browser's routes: only with the token, and with an error where there i
   }
 });
 
-test("a browser that does not run has no picture", async () => {
+test("a browser that does not run has no screenshot", async () => {
   const gateway = await startGateway();
   try {
     assert.equal(await gateway.json("GET", "/dashboard/browser/tabs"), {

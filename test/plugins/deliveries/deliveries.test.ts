@@ -87,14 +87,14 @@ const start = async (delivery: unknown, more: object = {}): Promise<string> =>
   (await gateway.json("POST", "/agent", { message: "hello", session: "d", delivery, ...more }))
     .turnId;
 
-test("the status counts, whatever the body: a large error is no success, a success needs no whole body", async () => {
+test("only the status decides: a large error body is no success, and a success needs no complete body", async () => {
   const large = await ended(await start({ url: `${target}/large` }));
   assert.equal([large.state, at("/large").length], ["done", 3]);
   const cut = await ended(await start({ url: `${target}/cut` }));
   assert.equal([cut.state, cut.attempts, at("/cut").length], ["done", 1, 1]);
 });
 
-test("Retry-After may be a date", async () => {
+test("Retry-After can be a date", async () => {
   const turnId = await start({ url: `${target}/later` });
   const waiting = await until("the first attempt", async () => {
     const response = await gateway.request("GET", `/deliveries/dlv_${turnId}`);
@@ -105,7 +105,7 @@ test("Retry-After may be a date", async () => {
   assert.ok(inMs > 1_700_000 && inMs <= 1_801_000, `${inMs} ms`);
 });
 
-test("a result arrives once, signed by Standard Webhooks, with the headers that were asked for", async () => {
+test("a result arrives once, signed according to Standard Webhooks, with the configured headers", async () => {
   const turnId = await start({
     url: `${target}/signed`,
     secret: SECRET,
@@ -150,13 +150,13 @@ test("a failed turn is delivered as well", async () => {
   assert.is(delivery?.headers["webhook-signature"], undefined);
 });
 
-test("what does not arrive is tried again, under the same id", async () => {
+test("a failed delivery is retried with the same id", async () => {
   const turnId = await start({ url: `${target}/twice-503` });
   assert.is((await ended(turnId)).attempts, 3);
   assert.is(new Set(at("/twice-503").map(({ headers }) => headers["webhook-id"])).size, 1);
 });
 
-test("eight times in all, then it is dead, an event, and can be replayed", async () => {
+test("after eight attempts a delivery is dead, an event reports it, and it can be replayed", async () => {
   const turnId = await start({ url: `${target}/always-500` });
   const dead = await ended(turnId);
   assert.is(dead.state, "dead");
@@ -200,7 +200,7 @@ test("cron jobs deliver too", async () => {
   await until("the job's result", () => at("/cron").length === 1);
 });
 
-test("nothing goes where the guard forbids it", async () => {
+test("nothing is sent to an address that the guard forbids", async () => {
   const agent = (delivery: unknown) =>
     gateway.request("POST", "/agent", { message: "x", delivery });
   const hook = (delivery: unknown) =>
@@ -243,7 +243,7 @@ test("nothing goes where the guard forbids it", async () => {
   for (const send of [agent, hook]) await refused(await send(own), 403, own.url);
 });
 
-test("what the settings exempt for the owner is refused to a webhook key when it asks", async () => {
+test("addresses that the settings exempt for the owner are refused to a webhook key on its request", async () => {
   const other = await startGateway({
     config: {
       ...config(),
@@ -302,7 +302,7 @@ test("the command line lists, shows and replays, by a short id", async () => {
   assert.match(wrong.stderr, /no delivery dlv_none/);
 });
 
-test("a delivery survives the gateway", async () => {
+test("a delivery survives a restart of the gateway", async () => {
   const home = makeHome();
   const slow = { ...config(), deliveries: { retryMs: [300] } };
   let other = await startGateway({ home, config: slow });

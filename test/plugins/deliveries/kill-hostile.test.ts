@@ -15,7 +15,7 @@ interface Seen {
   held?: ServerResponse;
 }
 
-test("kill -9 while the receiver has not answered, and while a retry waits", async () => {
+test("a delivery survives kill -9 before the receiver has responded, and while a retry waits", async () => {
   const requests: Seen[] = [];
   let isResponding = false;
   const receiver = createServer(async (req, res) => {

@@ -85,7 +85,7 @@ test("its replay is stored encrypted", async () => {
   assert.not.match(JSON.stringify(item?.body), /very-secret|whsec_/);
 });
 
-test("one that fails for good is dead, and its event has an address without credentials", async () => {
+test("a delivery that fails permanently is dead, and its event has an address without credentials", async () => {
   status = 410;
   await addDelivery("dlv_turn_old2", "/gone");
   await until(
@@ -100,7 +100,7 @@ test("one that fails for good is dead, and its event has an address without cred
   );
 });
 
-test("a turn that was waiting delivers its result, and stores no secret of it again", async () => {
+test("a turn that was waiting delivers its result, and does not store its secret in the clear again", async () => {
   const body = {
     message: "hi",
     sessionId: "hook:old",

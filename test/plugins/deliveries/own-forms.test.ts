@@ -27,7 +27,7 @@ function problemOf(path: string, headers: IncomingHttpHeaders, text: string): st
   return typeof body.body === "string" ? undefined : "Validation Failed";
 }
 
-const test = suite("deliveries in a receiver's form");
+const test = suite("deliveries in the format of a receiver");
 const received: Received[] = [];
 const refusals: string[] = [];
 const receiver = createServer((req, res) => {
@@ -115,21 +115,21 @@ async function deliveryOf(mapping: string, path: string): Promise<Received> {
   return until(`a delivery at ${path} (${refusals.join("; ")})`, arrived, 20_000);
 }
 
-test("Slack, with JSON and with a text that is JSON", async () => {
+test("Slack receives its format, for JSON and for a text that contains JSON", async () => {
   const json = JSON.parse((await deliveryOf("slack", "/slack")).text);
   assert.ok(json.text.startsWith(`*${title}*: `));
   const text = JSON.parse((await deliveryOf("slackText", "/slack-text")).text);
   assert.match(text.text, 'A "quoted" bug');
 });
 
-test("Discord and Teams", async () => {
+test("Discord and Teams receive their formats", async () => {
   const discord = JSON.parse((await deliveryOf("discord", "/discord")).text);
   assert.match(discord.content, "quoted");
   const teams = JSON.parse((await deliveryOf("teams", "/teams")).text);
   assert.match(teams.attachments[0].content.body[0].text, "quoted");
 });
 
-test("a comment on the issue that the event names", async () => {
+test("a delivery can be a comment on the issue that the event names", async () => {
   const { path, headers, text } = await deliveryOf("github", "/repos");
   assert.is(path, "/repos/acme/app/issues/7/comments");
   assert.is(headers["x-title"], 'A "quoted" bug x-evil: 1 / ?');
@@ -137,14 +137,14 @@ test("a comment on the issue that the event names", async () => {
   assert.match(JSON.parse(text).body, /quoted[\s\S]*\(completed, turn_\w+\)/);
 });
 
-test("a text is sent as it is, and values cannot leave their place in the address", async () => {
+test("a text is sent unchanged, and values cannot leave their place in the address", async () => {
   const { path, headers, text } = await deliveryOf("text", "/text");
   assert.is(path, `/text/${encodeURIComponent(title)}`);
   assert.is(headers["content-type"], "text/markdown");
   assert.match(text, /^# webhook:\S+\n\{unknown\} /);
 });
 
-test("the configuration refuses a placeholder in the host, and one that no event has", async () => {
+test("the configuration refuses a placeholder in the host, and an unknown placeholder", async () => {
   const set = (delivery: object) =>
     gateway.gateway.config.set(["webhooks", "mappings", "bad"], { message: "x", delivery }).then(
       () => "",

@@ -95,7 +95,7 @@ const stored = (): string =>
     .map((entry) => readFileSync(join(home, "state", entry.name), "latin1"))
     .join("");
 
-test("what a caller sends arrives signed and with its headers, and is stored encrypted", async () => {
+test("a delivery of a caller arrives signed and with its headers, and is stored encrypted", async () => {
   await turn("/sent");
   const { headers } = await arrived("/sent");
   assert.match(String(headers["webhook-signature"]), /^v1,/);
@@ -105,12 +105,12 @@ test("what a caller sends arrives signed and with its headers, and is stored enc
   for (const secret of [SENT, SENT.slice(6), TOKEN]) assert.not.ok(bytes.includes(secret));
 });
 
-test("the key is in the home's state, for its owner alone", () => {
+test("the key is in the state directory of the home, readable only by its owner", () => {
   const facts = statSync(join(home, "state", "delivery-key"));
   assert.equal([facts.mode & 0o777, facts.size], [0o600, 32]);
 });
 
-test("what stands in the configuration is stored as a reference, bursts included", async () => {
+test("secrets of the configuration are stored as references, even for bursts", async () => {
   await hook("build");
   await hook("burst");
   for (const path of ["/mapping", "/burst"])
@@ -131,7 +131,7 @@ test("listings show that a delivery is signed, and no secret", async () => {
   }
 });
 
-test("jobs and polls keep their targets so too, show masks, and deliver after a change", async () => {
+test("jobs and polls store their targets encrypted, show masks, and deliver after a change", async () => {
   const { id } = await g.json("POST", "/cron/jobs", { name: "own", ...job(`${target}/own`, SENT) });
   const shown = await g.json("GET", `/cron/jobs/${id}`);
   assert.is(shown.payload.delivery.url, `${target}/own`);
@@ -158,7 +158,7 @@ test("jobs and polls keep their targets so too, show masks, and deliver after a 
     assert.not.ok(bytes.includes(secret));
 });
 
-test("a secret that was rotated signs what still waits, after a restart too", async () => {
+test("a rotated secret signs waiting deliveries, even after a restart", async () => {
   status = 503;
   received.length = 0;
   await hook("build");
@@ -178,7 +178,7 @@ test("a secret that was rotated signs what still waits, after a restart too", as
   assert.is(headers["webhook-signature"], `v1,${signature}`);
 });
 
-test("a reference to what is gone ends the delivery, and says what is gone", async () => {
+test("a reference to a missing secret ends the delivery, and the error names the secret", async () => {
   status = 503;
   received.length = 0;
   await hook("build");
@@ -211,7 +211,7 @@ test("without its key a delivery is not sent unsigned", async () => {
   assert.is(received.length, 0);
 });
 
-test("a job whose secrets cannot be read any more can be changed, and gets new ones", async () => {
+test("a job whose secrets are no longer readable can be changed and receives new ones", async () => {
   const about = (await g.json("GET", "/cron/jobs/own")).payload;
   assert.equal(about.delivery, { url: `${target}/own` });
   await g.json("PATCH", "/cron/jobs/own", { description: "without a key" });
@@ -224,7 +224,7 @@ test("a job whose secrets cannot be read any more can be changed, and gets new o
   assert.match(String(headers["webhook-signature"]), /^v1,/);
 });
 
-test("a key that is copied into the home counts without a restart", async () => {
+test("a key that is copied into the home is used without a restart", async () => {
   const file = join(home, "state", "delivery-key");
   const key = readFileSync(file);
   const { id } = await g.json("POST", "/cron/jobs", {

@@ -83,7 +83,7 @@ async function arrival(path: string): Promise<void> {
   expectSigned(path);
 }
 
-test("what the first accepts arrives signed, whichever of them takes it up", async () => {
+test("deliveries that the first gateway accepts arrive signed, whichever gateway sends them", async () => {
   const paths = Array.from({ length: 24 }, (_, n) => `/turn-${n}`);
   for (const path of paths)
     await first.json("POST", "/agent", { message: "hi", delivery: deliveryTo(path) });
@@ -92,7 +92,7 @@ test("what the first accepts arrives signed, whichever of them takes it up", asy
   assert.equal(deliveries, []);
 });
 
-test("a job that the first stored runs at the second", async () => {
+test("a job that the first gateway stored runs at the second", async () => {
   await first.json("POST", "/cron/jobs", {
     name: "job",
     schedule: { kind: "every", everyMs: 86_400_000 },
@@ -102,7 +102,7 @@ test("a job that the first stored runs at the second", async () => {
   await arrival("/job");
 });
 
-test("a poll that the first stored is checked at the second", async () => {
+test("a poll that the first gateway stored is checked at the second", async () => {
   for (const home of homes) writeFileSync(join(home, "workspace", "watched.txt"), "one");
   await first.json("POST", "/polls", {
     name: "poll",
@@ -122,7 +122,7 @@ test("a poll that the first stored is checked at the second", async () => {
   assert.is(headers["x-item"], "poll");
 });
 
-test("while the one with the key is down it waits, and a copied key sends it", async () => {
+test("a delivery waits while the gateway with its key is down, and a copied key lets it be sent", async () => {
   await first.json("POST", "/cron/jobs", {
     name: "late",
     schedule: { kind: "every", everyMs: 86_400_000 },
@@ -141,7 +141,7 @@ test("while the one with the key is down it waits, and a copied key sends it", a
   await arrival("/late");
 });
 
-test("what only the configuration of one holds waits for that one", async () => {
+test("a delivery whose secret is only in the configuration of one gateway waits for that gateway", async () => {
   const mapping = { message: "hi", delivery: deliveryTo("/mapping") };
   first = await start(homes[0], { mapped: mapping });
   await second.stop();

@@ -91,7 +91,7 @@ async function ask(
   return { code: said[3], socket };
 }
 
-test("carries bytes both ways, and the end of each side", async () => {
+test("the proxy carries bytes both ways, and the end of each side", async () => {
   const { code, socket } = await ask("pub.test", port);
   assert.is(code, 0);
   const payload = Buffer.alloc(3_000_000, "abc");
@@ -105,7 +105,7 @@ test("carries bytes both ways, and the end of each side", async () => {
   assert.is(receivedBytes, payload.length);
 });
 
-test("takes names and addresses, and a handshake in pieces", async () => {
+test("the proxy accepts names and addresses, and a handshake in pieces", async () => {
   exempt.push("127.0.0.1");
   const byte = (bytes: Buffer): Buffer[] => [...bytes].map((value) => Buffer.from([value]));
   for (const parts of [
@@ -118,7 +118,7 @@ test("takes names and addresses, and a handshake in pieces", async () => {
   assert.is((await ask("::1", port)).code, 2, "an address of the other kind is judged too");
 });
 
-test("goes through a further proxy, by address and with its credentials", async () => {
+test("the proxy uses an upstream proxy, by address and with its credentials", async () => {
   exempt.push("127.0.0.1");
   const guard = createGuard({
     policy: () => ({ allowPrivate: false, allowedHostnames: exempt }),
@@ -167,7 +167,7 @@ test("goes through a further proxy, by address and with its credentials", async 
   }
 });
 
-test("refuses with a reason and a record; nothing arrives", async () => {
+test("a refusal has a reason and a record, and nothing reaches the target", async () => {
   const before = proxy.denied().length;
   const targets: [string, number, string][] = [
     ["127.0.0.1", port, "private_address"],
@@ -190,7 +190,7 @@ test("refuses with a reason and a record; nothing arrives", async () => {
   assert.is(proxy.denied(Date.now() + 1000).length, 0);
 });
 
-test("a name that changes its address is judged at each connection", async () => {
+test("a name whose address changes is checked at each connection", async () => {
   assert.is((await ask("pub.test", port)).code, 0);
   addresses["pub.test"] = "169.254.169.254";
   assert.is((await ask("pub.test", port)).code, 2);
@@ -212,7 +212,7 @@ test("an unreachable host and a forbidden one get different replies", async () =
   assert.is(invalid?.reason, "invalid");
 });
 
-test("other commands, other kinds of address and other protocols get nowhere", async () => {
+test("other commands, address types and protocols are refused", async () => {
   const cases: [Buffer[], number[]][] = [
     [
       [GREETING, connectRequest("pub.test", port, 2)],
@@ -242,7 +242,7 @@ test("other commands, other kinds of address and other protocols get nowhere", a
   await once(socket.resume(), "end");
 });
 
-test("what a client goes on sending after nonsense is not kept", async () => {
+test("bytes that a client sends after an invalid handshake are not buffered", async () => {
   const socket = connect({ port: proxy.port, host: "127.0.0.1", allowHalfOpen: true });
   opened.add(socket);
   socket.write(Buffer.from([9, 9]));
@@ -257,7 +257,7 @@ test("what a client goes on sending after nonsense is not kept", async () => {
   await until("the bytes to be gone", () => measureBuffers() - before < 16_000_000);
 });
 
-test("a client that leaves ends the connection, a server that leaves ends the client's", async () => {
+test("a disconnect of the client closes the connection to the server, and the other way round", async () => {
   const left = await ask("pub.test", port);
   await until("the connection", () => arrived.size === 1);
   left.socket.destroy();
@@ -268,7 +268,7 @@ test("a client that leaves ends the connection, a server that leaves ends the cl
   await once(cut.socket.resume(), "close");
 });
 
-test("a connection that the policy does not allow any more is ended, others are not", async () => {
+test("a connection that the policy no longer allows is closed, and others stay open", async () => {
   addresses["other.test"] = "127.0.0.1";
   exempt.push("other.test");
   const { socket: allowed } = await ask("pub.test", port);

@@ -8,7 +8,7 @@ const env = { HTTPS_PROXY: HTTPS, HTTP_PROXY: HTTP };
 const through = (url: string, more: Record<string, string> = {}): string | undefined =>
   proxyFor(url, { ...env, ...more })?.origin;
 
-test("the scheme chooses the variable, small letters come first, empty ones do not count", () => {
+test("the scheme selects the variable, lower case takes precedence, and empty values are ignored", () => {
   assert.is(through("https://api.example.com/v1"), HTTPS);
   assert.is(through("http://api.example.com/v1"), HTTP);
   assert.is(proxyFor("https://api.example.com", { HTTP_PROXY: HTTP }), undefined);

@@ -124,7 +124,7 @@ for (const [kind, addresses] of Object.entries(KINDS)) {
   });
 }
 
-test("addresses: what is no address has no kind", () => {
+test("addresses: an invalid address has no kind", () => {
   for (const text of ["", "localhost", "1.2.3", "1.2.3.4.5", "::g", "0x7f.1"])
     assert.is(addressKind(text), undefined, text);
 });
@@ -140,7 +140,7 @@ test("patterns: *.d leaves out d, case and dots do not count", () => {
   assert.ok(matchesHost("::1", ["::1"]));
 });
 
-test("public hosts pass and their addresses come back", async () => {
+test("public hosts pass, and the check returns their addresses", async () => {
   const { url, addresses } = await strict.checkUrl("https://pub.test/path?q=1");
   assert.is(url.href, "https://pub.test/path?q=1");
   assert.equal(addresses, [{ address: "93.184.216.34", family: 4 }]);
@@ -303,7 +303,7 @@ test("an exact origin can be exempted, another port of it is not", async () => {
   assert.is(await reasonOf(guard.checkUrl("https://127.0.0.1:8080/")), "private_address");
 });
 
-test("a connection's host is judged like a URL's", async () => {
+test("the host of a connection is checked like the host of a URL", async () => {
   assert.is(await reasonOf(strict.checkHost("0x7f.1", 443)), "private_address");
   assert.is(await reasonOf(strict.checkHost("::1", 443)), "private_address");
   assert.is(await reasonOf(strict.checkHost("[::1]", 443)), "private_address");
@@ -319,7 +319,7 @@ test("a name without addresses is not a refusal", async () => {
   assert.is(error.status, 502);
 });
 
-test("each check asks the policy again", async () => {
+test("each check reads the policy again", async () => {
   let allowPrivate = false;
   const guard = createGuard({ policy: () => ({ allowPrivate }), resolve, ownPorts: () => [] });
   assert.is(await reasonOf(guard.checkUrl("http://10.0.0.1/")), "private_address");

@@ -44,7 +44,7 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
   return "none";
 }
 
-test("fetches, once resolved and with the URL's host", async () => {
+test("guarded fetch resolves a name once and sends the URL's host", async () => {
   handler = (req, res) => res.setHeader("x-host", req.headers.host ?? "").end("hello");
   lookups = 0;
   const response = await guardedFetch(guard, at("/a?b=1"));
@@ -84,7 +84,7 @@ test("decodes gzip, deflate in both its forms and brotli, and counts the decoded
   assert.is(await codeOf(guardedFetch(guard, at("/"))), "upstream_error");
 });
 
-test("bounds the size, announced or not, of a body that never ends", async () => {
+test("the size of an endless body is bounded, with and without a declared length", async () => {
   handler = (_req, res) => res.setHeader("content-length", 5_000_000).write("x");
   assert.is(await codeOf(guardedFetch(guard, at("/"), { maxBytes: 1000 })), "response_too_large");
   handler = (_req, res) => {
@@ -100,7 +100,7 @@ test("bounds the size, announced or not, of a body that never ends", async () =>
   );
 });
 
-test("follows redirects and judges each hop", async () => {
+test("guarded fetch follows redirects and checks each hop", async () => {
   const targets: Record<string, string> = {
     "/a": "/b",
     "/b": at("/end", "other.test"),
@@ -165,7 +165,7 @@ test("secrets do not follow a redirect to another origin; a 303 becomes a GET", 
   });
 });
 
-test("headers without an end fail: those that flood at once, those that trickle in time", async () => {
+test("endless headers fail: a flood at once, and a trickle by the time-out", async () => {
   for (const [pauseMs, code] of [
     [0, "upstream_error"],
     [5, "upstream_timeout"],
@@ -187,7 +187,7 @@ test("headers without an end fail: those that flood at once, those that trickle 
   }
 });
 
-test("ends in time: silent server, stalling body, caller's abort", async () => {
+test("a request ends in time for a silent server, a stalling body and the caller's abort", async () => {
   handler = () => {};
   assert.is(await codeOf(guardedFetch(guard, at("/"), { timeoutMs: 80 })), "upstream_timeout");
   handler = (_req, res) => void res.write("begins and stops");
@@ -213,7 +213,7 @@ test("ends in time: silent server, stalling body, caller's abort", async () => {
   );
 });
 
-test("what is no HTTP, a refused connection and a cut answer are upstream errors", async () => {
+test("invalid HTTP, a refused connection and a truncated response are upstream errors", async () => {
   const junk = createTcpServer(
     (socket) =>
       void socket

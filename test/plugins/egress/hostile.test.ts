@@ -184,7 +184,7 @@ test("private and loopback addresses are refused where only public ones are allo
     for (const url of urlsOf(host)) await refuses(strict.checkUrl(url), url);
 });
 
-test("our own ports are refused at every spelling of this machine", async () => {
+test("the gateway's own ports are refused in every spelling of this machine's addresses", async () => {
   const hosts = LOOPBACK.flatMap((address) => [
     ...v4Spellings(address),
     ...[`::ffff:${address}`, `::${address}`, `64:ff9b::${address}`].map((v6) => `[${v6}]`),
@@ -281,7 +281,7 @@ test("a redirect to any of them is not followed", async () => {
   assert.ok(requestCount > 100, `${requestCount} redirects`);
 });
 
-test("judging takes time by the length of what is judged", async () => {
+test("the time of a check is proportional to the length of the address", async () => {
   const tokens = [
     "a",
     "a.",

@@ -132,7 +132,7 @@ test("the total time of any other response is bounded, drops of data or not", as
   assert.is(await codeOf(text), "upstream_timeout");
 });
 
-test("a head that never comes is bounded too", async () => {
+test("the wait for the response headers is bounded too", async () => {
   handler = () => {};
   assert.is(await codeOf(fetchWith({ timeoutMs: 20 })(url)), "upstream_timeout");
 });
@@ -152,7 +152,7 @@ test("a caller's signal and a cancelled body end the connection", async () => {
   }
 });
 
-test("a body that is cut off is an error", async () => {
+test("a truncated body is an error", async () => {
   handler = (_req, res) => {
     res.writeHead(200, { "content-length": "100" });
     res.write("part", () => res.destroy());
@@ -160,7 +160,7 @@ test("a body that is cut off is an error", async () => {
   assert.is(await codeOf((await fetchWith()(url)).text()), "upstream_error");
 });
 
-test("redirects are followed, left or refused, as the caller says", async () => {
+test("redirects are followed, returned or refused, as the caller requests", async () => {
   handler = (req, res) =>
     req.url === "/to" ? res.end("there") : res.writeHead(307, { location: "/to" }).end();
   const get = (redirect?: "manual" | "error") => fetchWith()(url, redirect ? { redirect } : {});
@@ -175,7 +175,7 @@ for (const to of [
   "http://10.0.0.1/",
   "http://[::ffff:127.0.0.2]/",
 ])
-  test(`an owner's address does not lead on to ${to}`, async () => {
+  test(`an owner's address does not redirect to ${to}`, async () => {
     handler = (_req, res) => res.writeHead(302, { location: to }).end();
     assert.is(await codeOf(fetchWith()(url)), "address_blocked");
     assert.is(await codeOf(guardedFetch(createOwnerGuard(url), url)), "address_blocked");

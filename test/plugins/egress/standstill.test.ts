@@ -6,7 +6,7 @@ import * as assert from "uvu/assert";
 import { startGateway } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
 
-test("a host of two addresses is reached at the one that answers, though not at once", async () => {
+test("a host with two addresses is reached at the one that accepts connections, even if it is slow", async () => {
   const server = createServer((_req, res) => res.end("here")).listen(0, "127.0.0.1");
   const gateway = await startGateway();
   const { port } = server.address() as AddressInfo;

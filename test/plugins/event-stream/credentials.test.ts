@@ -6,7 +6,7 @@ import { until } from "../../support/until.ts";
 
 const feeds = ["/events", "/kernel/logs?follow=true", "/webhooks/tail"];
 
-test("who has opened a feed with the old token hears no more once there is a new one; other changes end none", async () => {
+test("a new token ends feeds that were opened with the old one, and other changes end none", async () => {
   const webhooks = { enabled: true, token: "for-webhooks" };
   const write = (token: string, log = "info") =>
     gateway.write(

@@ -18,7 +18,7 @@ function request(port: number, path: string): Socket {
   return socket;
 }
 
-test("close lets a stream end, and its connection with it", async () => {
+test("close ends a stream and its connection", async () => {
   const gateway = await startRoutes();
   let stream: Sse | undefined;
   gateway.route("GET", "/stream", open, (call) => {
@@ -35,7 +35,7 @@ test("close lets a stream end, and its connection with it", async () => {
   await closed;
 });
 
-test("form, keep-alive, end at close", async () => {
+test("a stream has the documented format, sends keep-alive comments, and ends on close", async () => {
   const gateway = await startRoutes();
   let stream: Sse | undefined;
   let ended = 0;
@@ -70,7 +70,7 @@ test("form, keep-alive, end at close", async () => {
   assert.is(stream?.send(undefined, "late"), false);
 });
 
-test("events of one turn of the loop leave together, in their order, and none waits for the next", async () => {
+test("events of one turn of the event loop are sent together and in order, and none waits for the next turn", async () => {
   const gateway = await startRoutes();
   let stream: Sse | undefined;
   gateway.route("GET", "/feed", open, (call) => {
@@ -101,7 +101,7 @@ test("events of one turn of the loop leave together, in their order, and none wa
   await gateway.stop();
 });
 
-test("a reader that stops reading is cut off, one that leaves is noticed", async () => {
+test("a reader that stops reading is disconnected, and a reader that disconnects is detected", async () => {
   const gateway = await startRoutes();
   const streams: Sse[] = [];
   gateway.route("GET", "/feed", open, (call) => {

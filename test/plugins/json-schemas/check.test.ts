@@ -76,7 +76,7 @@ test("every schema ends: with problems, without, or by giving up", () => {
   assert.is(attempt({ enum: some }, some.at(-1)), 0);
 });
 
-test("a value with more text than a pattern may list is left alone", () => {
+test("a value with more text than a pattern may check raises TooMuchText", () => {
   const check = checkOf({ pattern: "^a" });
   assert.throws(
     () => check("a".repeat(100_000)),

@@ -172,7 +172,7 @@ test("of 200 requests at once a budget for four admits four", async () => {
   assert.equal([spent.status, JSON.parse(spent.text).error.code], [429, "insufficient_quota"]);
 });
 
-test("streams, and the routes of other formats", async () => {
+test("the budget holds for streams and for the routes of other formats", async () => {
   await crowd(20, () => ask("streamed", undefined, chat("main/m", { stream: true })));
   open = () => {};
   await Promise.all([
@@ -197,7 +197,7 @@ async function crowdOf(key: string, path: string, body: object, most = 4): Promi
   );
 }
 
-test("embeddings, images and speech", async () => {
+test("the budget holds for embeddings, images and speech", async () => {
   open();
   const input = "x ".repeat(200);
   await crowdOf("embeddings", "/v1/embeddings", { model: "main/e", input });
@@ -205,7 +205,7 @@ test("embeddings, images and speech", async () => {
   await crowdOf("speech", "/v1/audio/speech", { model: "main/s", input: "Hi", voice: "alloy" });
 });
 
-test("tokens per minute, and the limits of channels", async () => {
+test("the same holds for tokens per minute and for the limits of channels", async () => {
   await crowd(50, () => ask("tokens"));
   gate = new Promise((resolve) => {
     open = resolve;
@@ -225,7 +225,7 @@ test("a key and a channel with budgets: the smaller one counts", async () => {
   await crowd(20, () => ask("beside"));
 });
 
-test("requests that fail give back what was reserved", async () => {
+test("failed requests release their reservation", async () => {
   open();
   for (let i = 0; i < 8; i++)
     assert.is((await ask("failing", undefined, chat("main/broken"))).status, 400);
@@ -235,7 +235,7 @@ test("requests that fail give back what was reserved", async () => {
   assert.is(await spentOf("failing"), 0.104);
 });
 
-test("a request that goes to another target reserves for that one alone", async () => {
+test("a request that falls back to another target keeps a reservation for that target only", async () => {
   open();
   assert.is((await ask("once", undefined, chat("either"))).status, 200);
   assert.is(await spentOf("once"), 0.104);
@@ -243,7 +243,7 @@ test("a request that goes to another target reserves for that one alone", async 
   assert.is(other.status, 200, "the channel that failed has its reservation back");
 });
 
-test("what a client leaves costs its prompt, and a stream what came of it", async () => {
+test("an abandoned request costs its prompt, and an abandoned stream the tokens that were sent", async () => {
   const controller = new AbortController();
   const before = up.seen.length;
   const send = (key: string, body: object) =>
@@ -281,12 +281,12 @@ test("a request that may cost more than the whole budget is refused with the rea
   assert.match(JSON.parse(text).error.message, /may cost \$1\.0/);
 });
 
-test("a guess that exceeds the whole budget is let in alone", async () => {
+test("a request whose estimate exceeds the whole budget is admitted only alone", async () => {
   await crowd(20, () => ask("tiny", undefined, { model: "main/m", messages }), 1);
   assert.is((await ask("tiny", undefined, { model: "main/m", messages })).status, 429);
 });
 
-test("the agent's own requests count against the budget of the key that asked", async () => {
+test("requests of the agent count against the budget of the key that started the turn", async () => {
   open();
   const turn = { model: "agent", messages };
   assert.is((await ask("agent", undefined, turn)).status, 200);

@@ -33,7 +33,7 @@ const chat = async (token: string) => {
 };
 
 /** What the console's undo sends after it has created or disabled a key. */
-test("a creation and a disabling are taken back, unless somebody has changed the key since", async () => {
+test("creating and disabling a key can be undone, unless the key has changed since", async () => {
   const created = await gateway.json("POST", "/keys", { name: "ann" });
   const revoke = (version: string) =>
     gateway.request("DELETE", "/keys/ann", undefined, { headers: { "if-match": `"${version}"` } });
@@ -56,7 +56,7 @@ test("a creation and a disabling are taken back, unless somebody has changed the
   assert.is(await chat(created.key), 401);
 });
 
-test("a budget beyond the whole numbers that the configuration holds is refused", async () => {
+test("a budget beyond the range of exact integers is refused", async () => {
   const budget = { usd: 2 ** 54, per: "month" };
   const response = await gateway.request("POST", "/keys", { name: "rich", budget });
   const changed = await change("ci", { budget }, await versionOf("ci"));
@@ -66,7 +66,7 @@ test("a budget beyond the whole numbers that the configuration holds is refused"
   }
 });
 
-test("limits are set and taken away one by one; the rest stays, and counts at once", async () => {
+test("limits can be set and removed separately, take effect at once, and leave the others unchanged", async () => {
   assert.equal([await chat("pk_ci"), await chat("pk_ci")], [200, 429]);
   const limits = { requestsPerMinute: 5, models: null, budget: { usd: 3, per: "month" } };
   const changed = await change("ci", limits, await versionOf("ci"));
@@ -95,7 +95,7 @@ test("limits are set and taken away one by one; the rest stays, and counts at on
   assert.is(await chat("pk_ci"), 401);
 });
 
-test("a change that does not say what was read, or read something else, changes nothing", async () => {
+test("a change without the version that was read, or with another version, changes nothing", async () => {
   await gateway.json("POST", "/keys", { name: "two", requestsPerMinute: 2 });
   const read = await versionOf("two");
   assert.is((await change("two", { requestsPerMinute: 9 })).status, 428);
@@ -104,7 +104,7 @@ test("a change that does not say what was read, or read something else, changes 
   assert.is((await gateway.json("GET", "/keys/two")).requestsPerMinute, 3);
 });
 
-test("what is no limit, and a key that is not there, are refused by name", async () => {
+test("an unknown limit and an unknown key are refused by name", async () => {
   const version = await versionOf("ci");
   const wrong = { hash: "sha256:00" };
   assert.is((await change("ci", wrong, version)).status, 400);
@@ -113,7 +113,7 @@ test("what is no limit, and a key that is not there, are refused by name", async
   assert.is((await change("nobody", { requestsPerMinute: 1 }, version)).status, 404);
 });
 
-test("of two who save at once, one does", async () => {
+test("only one of two simultaneous changes succeeds", async () => {
   const read = await versionOf("two");
   const both = await Promise.all([
     change("two", { tokensPerMinute: 100 }, read),
@@ -122,7 +122,7 @@ test("of two who save at once, one does", async () => {
   assert.is(both.filter(({ status }) => status === 200).length, 1);
 });
 
-test("gateways that share a store have the changed limit", async () => {
+test("the changed limit holds in all gateways that share a store", async () => {
   const config = { store: { url: `file:${join(gateway.home, "shared.db")}`, shared: true } };
   const near = await startGateway({ config });
   const far = await startGateway({ config });
@@ -149,7 +149,7 @@ test("gateways that share a store have the changed limit", async () => {
   }
 });
 
-test("a key that is revoked while it is changed or rotated is gone for good", async () => {
+test("a key that is revoked while it is changed or rotated stays revoked", async () => {
   for (const [verb, path, body] of [
     ["POST", "/rotate", {}],
     ["PATCH", "", { requestsPerMinute: 3 }],

@@ -63,7 +63,7 @@ const sessions = async () => {
   return (json.sessions as { id: string }[]).map(({ id }) => id);
 };
 
-test("the agent is not reached by an alias, a channel or a pattern that does not name it", async () => {
+test("an alias, channel or pattern that does not name the agent gives no access to it", async () => {
   const names = ["agent", "agent/main", "nick", "deep", "mixed", "side/main", "main"];
   for (const key of ["star", "stars", "alias", "channel", "bare", "unlisted", "plain"]) {
     for (const model of names) {
@@ -83,7 +83,7 @@ test("the agent is not reached by an alias, a channel or a pattern that does not
     assert.is((await ask("pk_agent", { model })).status, 200, model);
 });
 
-test("whatever a key names, its session is its own", async () => {
+test("a session that a key names is always a session of that key", async () => {
   await ask(gateway.token, {}, { "x-portico-session": "main" });
   const before = (await call("GET", "/sessions/main")).json;
   await ask("pk_agent", {}, { "x-portico-session": "main" });
@@ -105,7 +105,7 @@ test("whatever a key names, its session is its own", async () => {
 
 const make = async (name: string, models: string[]) =>
   (await call("POST", "/keys", { name, models })).json.key as string;
-test("a key's session neither sees nor plans the owner's jobs and polls", async () => {
+test("a session of a key can neither list nor create the owner's jobs and polls", async () => {
   for (const tool of ["cron", "polls"]) {
     const messages = [{ role: "user", content: `Call ${tool}` }];
     const own = await ask("pk_agent", { messages });
@@ -124,7 +124,7 @@ const respond = (key: string, body: object) =>
 const read = async (key: string, id: string) =>
   (await call("GET", `/v1/responses/${id}`, undefined, { token: key })).status;
 
-test("a name that is given again opens nothing of its first holder", async () => {
+test("a new key with the name of a revoked key gives no access to data of the revoked key", async () => {
   const first = await make("shared", ["echo", "agent"]);
   const { json } = await respond(first, { input: "a secret" });
   await ask(first, {}, { "x-portico-session": "diary" });
@@ -138,7 +138,7 @@ test("a name that is given again opens nothing of its first holder", async () =>
   assert.not.ok((await sessions()).includes("key:shared:diary"));
 });
 
-test("nor does a name that has another hash in the file, now or after a restart", async () => {
+test("nor does a name whose hash was replaced in the file, before or after a restart", async () => {
   const file = join(gateway.home, "portico.json");
   const files = ownDirectory(join(gateway.home, "state"), "key:filed");
   const holds = async (secret: string) => {
@@ -182,7 +182,7 @@ test("nor does a name that has another hash in the file, now or after a restart"
   assert.equal(readdirSync(files), [], "the files of the first holder are gone");
 });
 
-test("what is kept of a key's responses has a bound; the oldest make room", async () => {
+test("stored responses of a key are bounded, and the oldest are removed first", async () => {
   const ids: string[] = [];
   for (let i = 0; i < 6; i++)
     ids.push((await respond("pk_plain", { input: "x".repeat(2500) })).json.id);
@@ -193,7 +193,7 @@ test("what is kept of a key's responses has a bound; the oldest make room", asyn
   assert.equal(statuses, [...statuses].sort().reverse());
 });
 
-test("a request larger than the quota is answered and not kept, and says so", async () => {
+test("a request larger than the quota is served but not stored, and the response reports that", async () => {
   const { status, json, headers } = await respond("pk_plain", { input: "x".repeat(30_000) });
   assert.is(status, 200);
   assert.is(json.store, false);
@@ -203,7 +203,7 @@ test("a request larger than the quota is answered and not kept, and says so", as
   assert.is(await read(gateway.token, owner.json.id), 200);
 });
 
-test("a response that was deleted leaves its place", async () => {
+test("a deleted response releases its share of the quota", async () => {
   const { id } = (await respond("pk_star", { input: "x".repeat(8_000) })).json;
   await call("DELETE", `/v1/responses/${id}`, undefined, { token: "pk_star" });
   const keptId = (await respond("pk_star", { input: "y".repeat(5_000) })).json.id;
@@ -211,7 +211,7 @@ test("a response that was deleted leaves its place", async () => {
   assert.equal([await read("pk_star", keptId), await read("pk_star", last)], [200, 200]);
 });
 
-test("naming one item a thousand times does not make a large request of a small one", async () => {
+test("a small request does not become large because it names one item a thousand times", async () => {
   const big = await respond(gateway.token, { input: "x".repeat(200_000) });
   const item = { type: "item_reference", id: big.json.output[0].id };
   const { status, json } = await respond(gateway.token, { input: Array(1000).fill(item) });

@@ -83,7 +83,7 @@ async function refusal(work: PromiseLike<unknown>): Promise<InstanceType<typeof 
   throw new Error("it was not refused");
 }
 
-test("a key opens the chat surfaces, and nothing of the owner's", async () => {
+test("a key gives access to the chat routes, and to nothing of the owner's", async () => {
   assert.is((await chat("free")).choices[0]?.message.content, "Hi");
   const { data } = await client("free").embeddings.create({ model: "main/gpt-x", input: "x" });
   assert.is(data.length, 1);
@@ -111,7 +111,7 @@ test("an unknown, an expired and a switched-off key are 401", async () => {
   assert.ok(await chat("today"), "a key works on its last day");
 });
 
-test("a key reaches the models that it names", async () => {
+test("a key gives access to the models that it names", async () => {
   for (const model of ["main/gpt-x", "echo", "nick"]) assert.ok(await chat("narrow", model), model);
   for (const model of ["main/other", "gpt-x", "nobody", "agent", "agent/main"]) {
     const error = await refusal(chat("narrow", model));
@@ -126,14 +126,14 @@ test("a key reaches the models that it names", async () => {
   await refusal(chat("bare", "main/other"));
 });
 
-test("a pattern that resembles a channel's name does not open the channel", async () => {
+test("a pattern that resembles a channel's name does not give access to the channel", async () => {
   for (const model of ["main/gpt-x", "main/other"])
     assert.is((await refusal(chat("near", model))).status, 403, model);
   assert.ok(await chat("wide", "main/gpt-x"), "with a slash it names channels");
   await refusal(chat("wide", "main/other"));
 });
 
-test("the agent must be named, by whatever name it goes", async () => {
+test("a key must name the agent, whichever of its names a request uses", async () => {
   for (const name of ["free", "star"]) {
     for (const model of ["agent", "agent/main", "helper"]) await refusal(chat(name, model));
     assert.ok(await chat(name, "main/other"));
@@ -158,7 +158,7 @@ test("GET /v1/models shows what the key may use", async () => {
   );
 });
 
-test("over its requests per minute a key gets 429 with headers that say when", async () => {
+test("a key over its requests per minute receives 429 with headers that name the time of the next request", async () => {
   const { response } = await client("rpm")
     .chat.completions.create({ model: "echo", messages })
     .withResponse();
@@ -176,7 +176,7 @@ test("over its requests per minute a key gets 429 with headers that say when", a
   assert.is(error.headers?.get("x-ratelimit-remaining-requests"), "0");
 });
 
-test("never more than its requests per minute pass, however many come at once", async () => {
+test("no more than the requests per minute of a key pass, even if many arrive at once", async () => {
   const responses = await Promise.all(
     Array.from({ length: 20 }, () =>
       gateway.request(
@@ -191,7 +191,7 @@ test("never more than its requests per minute pass, however many come at once", 
   assert.is(responses.filter(({ status }) => status === 429).length, 15);
 });
 
-test("a key that has used its tokens of the minute waits", async () => {
+test("a key that has used its tokens per minute must wait", async () => {
   const first = await client("tpm")
     .chat.completions.create({ model: "main/gpt-x", messages, max_tokens: 100 })
     .withResponse();
@@ -206,7 +206,7 @@ test("a key that has used its tokens of the minute waits", async () => {
   assert.ok(Number(error.headers?.get("retry-after")) >= 1);
 });
 
-test("a spent budget is insufficient_quota, with the time of its end", async () => {
+test("a spent budget gives insufficient_quota with the time when the period ends", async () => {
   await chat("poor", "main/gpt-x");
   const before = up.seen.length;
   const error = await refusal(
@@ -221,7 +221,7 @@ test("a spent budget is insufficient_quota, with the time of its end", async () 
   assert.is(listed.find(({ name }: { name: string }) => name === "poor").spentUsd, 1);
 });
 
-test("a turn of the agent is paid for by the key that asked", async () => {
+test("a turn of the agent is charged to the key that started it", async () => {
   await chat("agency", "agent");
   assert.is((await refusal(chat("agency", "agent"))).code, "insufficient_quota");
 });
@@ -242,7 +242,7 @@ test("usage is reported by key", async () => {
   );
 });
 
-test("keys are made over HTTP, work at once, and are kept as hashes only", async () => {
+test("keys are created over HTTP, work at once, and are stored only as hashes", async () => {
   const response = await gateway.request("POST", "/keys", {
     name: "made",
     models: ["echo"],
@@ -282,7 +282,7 @@ for (const [body, param] of [
   [{ name: "x", expires: "2026-13-45" }, "expires"],
   [{ name: "x", rpm: 5 }, "rpm"],
 ] as const) {
-  test(`refuses to make ${JSON.stringify(body)}`, async () => {
+  test(`creating ${JSON.stringify(body)} is refused`, async () => {
     const response = await gateway.request("POST", "/keys", body);
     const { error } = (await response.json()) as any;
     assert.is(response.status, 400);
@@ -290,13 +290,13 @@ for (const [body, param] of [
   });
 }
 
-test("of several keys of one name that are asked for at once, one is made", async () => {
+test("only one of several simultaneous requests creates a key with the same name", async () => {
   const makers = [1, 2, 3].map(() => gateway.request("POST", "/keys", { name: "race" }));
   const statuses = (await Promise.all(makers)).map(({ status }) => status);
   assert.equal(statuses.sort(), [201, 409, 409]);
 });
 
-test("a budget and the requests of the minute outlive a restart", async () => {
+test("a budget and the requests of the current minute survive a restart", async () => {
   const home = makeHome();
   const config = {
     channels: { main: { provider: "openai", baseUrl: up.url } },
@@ -318,7 +318,7 @@ test("a budget and the requests of the minute outlive a restart", async () => {
   }
 });
 
-test("a budget that cannot be checked lets nobody pass", async () => {
+test("no request passes if the budget cannot be checked", async () => {
   const limited = await startGateway({
     config: { gateway: { keys }, plugins: { entries: { usage: { enabled: false } } } },
   });
@@ -332,7 +332,7 @@ test("a budget that cannot be checked lets nobody pass", async () => {
   }
 });
 
-test("a budget without effect is reported, with the models that have no price", async () => {
+test("a budget without effect is reported with the models that have no price", async () => {
   const upstream = await startUpstream((_, res) => json(res, completion("Hi")), {
     models: ["gpt-4o-mini", "homemade"],
   });
@@ -386,7 +386,7 @@ test("a budget without effect is reported, with the models that have no price", 
   }
 });
 
-test("a key is revoked by its name, whatever is in it", async () => {
+test("a key can be revoked by its name, whatever characters the name contains", async () => {
   await gateway.gateway.config.set(["gateway", "keys", "50%"], { hash: hashOf("pk_half") });
   const revoked = await gateway.json("DELETE", `/keys/${encodeURIComponent("50%")}`);
   assert.is(revoked.name, "50%");

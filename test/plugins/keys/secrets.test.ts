@@ -62,7 +62,7 @@ test("a key works until it expires", async () => {
   assert.equal([states.over, states.works], ["expired", "active"]);
 });
 
-test("a key with allowedIps works from there alone", async () => {
+test("a key with allowedIps works only from these addresses", async () => {
   for (const address of [
     "10.1.2.3",
     "2001:db8::7",
@@ -84,7 +84,7 @@ test("both secrets of a rotated key work until the overlap is over", async () =>
   assert.is(await ask("pk_oldest"), "401 invalid_api_key");
 });
 
-test("rotating keeps limits and usage, and shows no hash", async () => {
+test("a rotation keeps limits and usage, and shows no hash", async () => {
   const limits = { requestsPerMinute: 3, allowedIps: ["127.0.0.1"] };
   const made = await gateway.json("POST", "/keys", { name: "ci", ...limits });
   assert.is(await ask(made.key), 200);
@@ -99,7 +99,7 @@ test("rotating keeps limits and usage, and shows no hash", async () => {
   assert.not.match(readFileSync(join(gateway.home, "portico.json"), "utf8"), rotated.key);
 });
 
-test("without an overlap the old secret ends at once; wrong ones are refused", async () => {
+test("without an overlap the old secret expires at once, and invalid overlaps are refused", async () => {
   const { key: old } = await gateway.json("POST", "/keys", { name: "short" });
   const { key: next } = await gateway.json("POST", "/keys/short/rotate", { overlap: "0" });
   assert.equal([await ask(old), await ask(next)], ["401 invalid_api_key", 200]);
@@ -117,7 +117,7 @@ test("without an overlap the old secret ends at once; wrong ones are refused", a
   assert.is(client.status, 403, "a key does not rotate itself");
 });
 
-test("what a key's sessions hold stays with it over a rotation", async () => {
+test("a key keeps its sessions after a rotation", async () => {
   const { key: old } = await gateway.json("POST", "/keys", { name: "talker", models: ["echo"] });
   const say = (token: string, more: object) =>
     gateway
@@ -129,7 +129,7 @@ test("what a key's sessions hold stays with it over a rotation", async () => {
   assert.is(response.status, 200);
 });
 
-test("gateways that share a store know both secrets", async () => {
+test("both secrets work in all gateways that share a store", async () => {
   const { key: old } = await near.json("POST", "/keys", { name: "shared" });
   assert.is(await ask(old, far), 200);
   const { key: next } = await far.json("POST", "/keys/shared/rotate", { overlap: "1h" });
@@ -138,7 +138,7 @@ test("gateways that share a store know both secrets", async () => {
   assert.is(keys.length, 1);
 });
 
-test("the command line makes and rotates", async () => {
+test("the command line creates and rotates keys", async () => {
   const run = async (...words: string[]) =>
     JSON.parse((await portico(gateway.home, ["keys", ...words, "--json"])).stdout);
   const made = await run("create", "line", "--allow", "10.0.0.0/8,127.0.0.1", "--expires", "30d");

@@ -62,7 +62,7 @@ async function make(gateway: InProcessGateway, name: string, limits = {}): Promi
   return ((await response.json()) as { key: string }).key;
 }
 
-test("a key that one has made is good at the other at once, and stands in no configuration", async () => {
+test("a key that one gateway has created works at the other at once, and is in no configuration", async () => {
   const key = await make(near, "ci", { models: ["echo"], requestsPerMinute: 3 });
   assert.equal([await chat(far, key), await chat(near, key)], [200, 200]);
   assert.equal(await names(far), ["ci"]);
@@ -80,14 +80,14 @@ test("a key that one has made is good at the other at once, and stands in no con
   );
 });
 
-test("a gateway that comes later knows it", async () => {
+test("a gateway that starts later accepts the key", async () => {
   const key = await make(far, "early");
   const late = await start({ gateway: {} });
   assert.is(await chat(late, key), 200);
   assert.ok((await names(late)).includes("early"));
 });
 
-test("a key that one revokes opens nothing at the others, and its name is free", async () => {
+test("a key that one gateway revokes is invalid at the others, and its name is free again", async () => {
   const key = await make(near, "gone");
   assert.is(await chat(far, key), 200);
   assert.is((await far.request("DELETE", "/keys/gone")).status, 200);
@@ -101,7 +101,7 @@ test("a key that one revokes opens nothing at the others, and its name is free",
   assert.equal([await chat(near, next), await chat(near, key)], [200, 401]);
 });
 
-test("a name that another gateway has taken is a conflict, one of a gateway's own configuration is its own", async () => {
+test("a name that another gateway has taken is a conflict, and a key of a gateway's own configuration is valid only there", async () => {
   await make(near, "taken");
   assert.is((await far.request("POST", "/keys", { name: "taken" })).status, 409);
   assert.equal([await chat(near, "pk_own"), await chat(far, "pk_own")], [200, 401]);
@@ -109,14 +109,14 @@ test("a name that another gateway has taken is a conflict, one of a gateway's ow
   assert.is(await chat(near, "pk_own"), 401);
 });
 
-test("what one has made or revoked, the other lists and revokes at once", async () => {
+test("the other gateway lists and revokes at once what one gateway has created or revoked", async () => {
   await make(near, "quick");
   assert.ok((await names(far)).includes("quick"));
   assert.is((await far.request("DELETE", "/keys/quick")).status, 200);
   assert.not((await names(near)).includes("quick"));
 });
 
-test("of several who make a key of one name at once, one gets it", async () => {
+test("only one of several gateways that create a key with the same name at once succeeds", async () => {
   const makers = [near, far, near, far].map((gateway) =>
     gateway.request("POST", "/keys", { name: "race" }),
   );
@@ -125,7 +125,7 @@ test("of several who make a key of one name at once, one gets it", async () => {
   assert.is((await names(near)).filter((name) => name === "race").length, 1);
 });
 
-test("what is no key of ours is refused as ever", async () => {
+test("an unknown key is still refused", async () => {
   for (const token of ["pk_nobody", "nobody", "pk_"]) assert.is(await chat(far, token), 401, token);
 });
 

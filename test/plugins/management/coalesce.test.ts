@@ -4,7 +4,7 @@ import { coalesce } from "../../../plugins/management/routes/coalesce.ts";
 import { startGateway } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
 
-test("those of one turn of the event loop share what is so once all of them are there", async () => {
+test("callers of one turn of the event loop share one result, computed once all of them have arrived", async () => {
   let runs = 0;
   let state = "before";
   const ask = coalesce(async () => `${state} ${++runs}`);
@@ -16,7 +16,7 @@ test("those of one turn of the event loop share what is so once all of them are 
   assert.is(await ask(), "after 2");
 });
 
-test("who asks while it is found out waits for the next", async () => {
+test("a caller that arrives during a computation waits for the next one", async () => {
   const ends: (() => void)[] = [];
   let state = "before";
   let begun = (): void => {};
@@ -41,7 +41,7 @@ test("who asks while it is found out waits for the next", async () => {
   assert.equal(await Promise.all([first, second]), ["before", "after"]);
 });
 
-test("what fails fails for those that came together, and not for the next", async () => {
+test("a failure affects the callers that share it, and not the next ones", async () => {
   let fails = true;
   const ask = coalesce(async () => {
     if (fails) throw new Error("it fails");
@@ -56,7 +56,7 @@ test("what fails fails for those that came together, and not for the next", asyn
   assert.is(await ask(), "well");
 });
 
-test("a status shows what was done before it was asked for, however many ask", async () => {
+test("a status reflects everything done before its request, regardless of the number of callers", async () => {
   const gateway = await startGateway();
   try {
     const status = () => gateway.json("GET", "/kernel/status");

@@ -202,7 +202,7 @@ test("without a gateway, validate names each, and set refuses each and writes no
   assert.is((await porticoHere(home, ["config", "history", "--json"])).code, 0);
 });
 
-test("a running gateway refuses each over HTTP, and goes on", async () => {
+test("a running gateway refuses each fault over HTTP, and continues", async () => {
   const gateway = await startGateway({ config: base });
   try {
     for (const [key, value, at] of FAULTS) {
@@ -219,7 +219,7 @@ test("a running gateway refuses each over HTTP, and goes on", async () => {
   }
 });
 
-test("the command line refuses what the running gateway knows to be wrong, beside a plugin that declares no names", async () => {
+test("the command line refuses what the running gateway knows to be wrong, even with a plugin that declares no names", async () => {
   const plugin = `import { definePlugin } from "portico";
 export default definePlugin({
   name: "acme",
@@ -248,7 +248,7 @@ export default definePlugin({
   }
 });
 
-test("what a gateway was started with is left out, and named by status and doctor", async () => {
+test("faulty entries at the start are skipped, and status and doctor name them", async () => {
   const config = {
     ...base,
     channels: { ...base.channels, odd: { provider: "opnai" } },
@@ -290,14 +290,14 @@ test("what a gateway was started with is left out, and named by status and docto
   }
 });
 
-test("all faults are named, not only the first", async () => {
+test("all faults are reported, not only the first", async () => {
   const home = homeWith({ ...base, models: { a: "x1/y", b: "x2/y" } });
   const { code, stdout } = await porticoHere(home, ["config", "validate"]);
   assert.is(code, 1);
   assert.match(stdout, /models\.a .*\n.*models\.b /);
 });
 
-test("the hint for an unknown key looks among its siblings first, and never far away from a deep one", async () => {
+test("the hint for an unknown key considers its siblings first, and never suggests a distant key for a deep one", async () => {
   const home = makeHome();
   const delivery = (key: string) => ({
     mappings: { a: { message: "x", delivery: { url: "https://example.com", [key]: "x" } } },

@@ -70,7 +70,7 @@ test("every duration that a timer waits for says how long it may be, and is made
   assert.equal(unknownKeys, []);
 });
 
-test("every whole number of the configuration is one that can be counted to", async () => {
+test("every integer of the configuration has a bound that can be represented exactly", async () => {
   const uncountable = (await numbers()).filter(
     ([, { type, maximum = Infinity }]) => type === "integer" && maximum > Number.MAX_SAFE_INTEGER,
   );
@@ -89,7 +89,7 @@ const UNBOUNDED = [
   "webhooks.mappings.*.match.*.in[]",
 ];
 
-test("every other number has an end, beyond which sums and times would be none", async () => {
+test("every other number has a bound, beyond which sums and times would be infinite", async () => {
   const endless = (await numbers()).filter(
     ([, { type, maximum }]) => type === "number" && maximum === undefined,
   );
@@ -110,7 +110,7 @@ const SURROUNDINGS: Record<string, object> = {
   webhooks: { token: "webhook-token-0123456789" },
 };
 
-test("a duration longer than a timer's is refused by its key and its limit, wherever one stands", async () => {
+test("a duration beyond a timer's limit is refused with its key and the limit, wherever it occurs", async () => {
   const keys = [
     "gateway.shutdownTimeoutMs",
     "gateway.http.headersTimeoutMs",
@@ -165,7 +165,7 @@ for (const value of [
   "null",
   "[]",
 ]) {
-  test(`config set refuses ${value} for a timeout and for a count, by their keys, and leaves the file as it was`, async () => {
+  test(`config set refuses ${value} for a timeout and for a count, names their keys, and leaves the file unchanged`, async () => {
     const { home, file } = homeWith("{ log: {} }");
     for (const key of ["agents.defaults.timeoutMs", "agents.defaults.maxConcurrentTurns"]) {
       if (key.endsWith("Turns") && value === "3000000000") continue;
@@ -200,7 +200,7 @@ for (const every of [
   });
 }
 
-test("heartbeat.every takes lengths of time, milliseconds and 0", async () => {
+test("heartbeat.every accepts durations, milliseconds and 0", async () => {
   for (const every of ['"30m"', '"1h30m"', '"0"', "0", "3000000000", '"400d"']) {
     const { home } = homeWith(`{ agents: { defaults: { heartbeat: { every: ${every} } } } }`);
     const { code, stderr } = await portico(home, "validate");

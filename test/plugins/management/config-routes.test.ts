@@ -39,7 +39,7 @@ const patch = async (members: object, path: unknown = ["webhooks", "mappings", n
     },
   );
 
-test("are written in one go, and the others stay as they are written, secrets and references too", async () => {
+test("several members are written at once, and the others stay unchanged, including secrets and references", async () => {
   const response = await patch({
     message: "Look at {body.id}.",
     match: { "body.id": 7 },
@@ -53,7 +53,7 @@ test("are written in one go, and the others stay as they are written, secrets an
   });
 });
 
-test("one that would not load leaves all as they were", async () => {
+test("a member that would not load leaves all members unchanged", async () => {
   const before = readFileSync(file(), "utf8");
   for (const [members, path] of [
     [{ message: "Other.", match: 7 }],

@@ -82,7 +82,7 @@ for (const [key, says, config] of wrong) {
   });
 }
 
-test("what looks odd and says something is taken", async () => {
+test("unusual but meaningful texts are accepted", async () => {
   const { code, said } = await validate({
     gateway: {
       trustedProxies: ["10.0.0.1", "2001:db8::/32", " 127.0.0.1 "],

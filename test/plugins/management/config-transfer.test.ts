@@ -27,7 +27,7 @@ function homeWith(config: unknown): string {
 
 const stored = (home: string) => JSON.parse(readFileSync(join(home, "portico.json"), "utf8"));
 
-test("an export holds references in the place of secrets, and nothing else is lost", async () => {
+test("an export contains references instead of secrets, and everything else", async () => {
   const home = homeWith(SOURCE);
   const { code, stdout } = await porticoHere(home, ["config", "export"]);
   assert.is(code, 0);
@@ -84,7 +84,7 @@ test("an import shows what would change, keeps secrets and removes what the file
   assert.equal(stored(target).channels.old, before.channels.old);
 });
 
-test("a secret that nobody has here yet is named before anything is written", async () => {
+test("a secret that is not yet present is named before anything is written", async () => {
   const exported = (await porticoHere(homeWith(SOURCE), ["config", "export"])).stdout;
   const target = homeWith({});
   writeFileSync(join(target, "shared.json"), exported);
@@ -94,7 +94,7 @@ test("a secret that nobody has here yet is named before anything is written", as
   assert.equal(stored(target), {});
 });
 
-test("over HTTP an import carries the version that it was made for", async () => {
+test("an import over HTTP carries the version that it is based on", async () => {
   const gateway = await startGateway({ config: SOURCE, env: { SPARE_KEY: "sk-spare-0123456789" } });
   try {
     const response = await gateway.request("GET", "/kernel/config/export");

@@ -63,7 +63,7 @@ test("a write without a version is 428, and writes nothing", async () => {
   assert.is(readFileSync(file(), "utf8"), before);
 });
 
-test("of two that write at the version they both read, the second gets 412 and the difference", async () => {
+test("if two clients write with the same version, the second receives 412 and the difference", async () => {
   const read = await tag();
   const first = await set("channels.main.weight", 3, read);
   assert.is(first.status, 200);
@@ -81,7 +81,7 @@ test("of two that write at the version they both read, the second gets 412 and t
   assert.is((await set("channels.main.weight", 6, "*")).status, 200, "any");
 });
 
-test("many at once with one version: exactly one of them wins", async () => {
+test("exactly one of many simultaneous writes with the same version succeeds", async () => {
   const read = await tag();
   const writes = Array.from({ length: 8 }, (_, at) => set("channels.main.weight", at + 1, read));
   const statuses = (await Promise.all(writes)).map(({ status }) => status);
@@ -140,7 +140,7 @@ test("a dry run shows what would change, with secrets masked, and writes nothing
   assert.is(readFileSync(file(), "utf8"), before);
 });
 
-test("versions say who wrote them, when and from where, and an undo brings each back", async () => {
+test("versions record who wrote them, when and from where, and an undo restores each", async () => {
   const original = readFileSync(file(), "utf8");
   await set("channels.main.weight", 2, await tag());
   const page = { "sec-fetch-site": "same-origin", "if-match": await tag() };
@@ -189,7 +189,7 @@ test("the last 20 versions are kept", async () => {
   assert.equal(changes, [{ key: "channels.main.weight", kind: "changed", before: 4, after: 23 }]);
 });
 
-test("keys, hooks and plugins are written through the same door", async () => {
+test("changes of keys, hooks and plugins create versions too", async () => {
   await gateway.json("POST", "/keys", { name: "alice", models: ["main/*"] });
   await gateway.json("POST", "/kernel/plugins/metrics/disable");
   const [disabled, made] = await history();
@@ -198,7 +198,7 @@ test("keys, hooks and plugins are written through the same door", async () => {
   assert.is(disabled?.address, "127.0.0.1");
 });
 
-test("what waits for the next start is named by answers and status until it is taken back", async () => {
+test("responses and status name the changes that wait for a restart until they are undone", async () => {
   const changed = await set("gateway.port", 18791, await tag());
   assert.equal(changed.body.atNextStart, ["gateway.port"]);
   const config = await gateway.json("GET", "/kernel/config");

@@ -85,7 +85,7 @@ test("unset, and set without a value, bring the default back", async () => {
   assert.is((await portico(home, "get gateway.port")).stdout, "18789\n");
 });
 
-test("set makes a file where there is none, and refuses what would not be right", async () => {
+test("set creates a missing file, and refuses an invalid value", async () => {
   const home = join(temporaryDir("portico-config-"), "new", "home");
   assert.is((await portico(home, "set log.level debug")).code, 0);
   assert.equal(JSON.parse(readFileSync(join(home, "portico.json"), "utf8")), {
@@ -99,7 +99,7 @@ test("set makes a file where there is none, and refuses what would not be right"
   });
 });
 
-test("set and unset say so where the running gateway does not confirm the change", async () => {
+test("set and unset report that the running gateway does not confirm the change", async () => {
   const { home } = homeWith(FILE);
   let statuses: number[] = [];
   const gateway = createServer((_, res) => {
@@ -126,7 +126,7 @@ test("set and unset say so where the running gateway does not confirm the change
   gateway.close();
 });
 
-test("what set answers shows no secret", async () => {
+test("the output of set shows no secret", async () => {
   const { home } = homeWith("{}");
   const { stdout } = await portico(home, "set gateway.auth.token hush-hush-hush --json");
   assert.not.match(stdout, "hush");
@@ -135,7 +135,7 @@ test("what set answers shows no secret", async () => {
   assert.equal(changes, [{ key: "gateway.auth.token", kind: "added", after: "********" }]);
 });
 
-test("validate says right, or everything that is wrong with its line", async () => {
+test("validate reports a valid file, or all faults with their lines", async () => {
   const { home, file } = homeWith("{}");
   assert.equal(await portico(home, "validate"), {
     code: 0,
@@ -172,7 +172,7 @@ test("validate says right, or everything that is wrong with its line", async () 
   assert.match((await portico(home, "validate")).stderr, "LEVEL, which is not set");
 });
 
-test("what the kernel demands of its own keys holds beside the plugins that read them", async () => {
+test("the kernel's constraints on its own keys hold even if plugins read them", async () => {
   const { home } = homeWith('{ gateway: { auth: { token: "two words" } } }');
   const { code, stdout } = await portico(home, "validate");
   assert.is(code, 1);
@@ -185,7 +185,7 @@ interface Printed {
   properties: Record<string, Printed>;
 }
 
-test("schema holds the sections of every plugin, a user's too", async () => {
+test("the schema contains the sections of every plugin, including those of the user", async () => {
   const { home, file } = homeWith("{ greeter: { greeting: 'hi' } }");
   mkdirSync(join(home, "plugins", "greeter"), { recursive: true });
   writeFileSync(

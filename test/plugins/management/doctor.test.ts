@@ -41,7 +41,7 @@ async function doctor(
   return { code, stderr, findings: (JSON.parse(stdout) as { findings: Finding[] }).findings };
 }
 
-test("a home that is not there yet is fine", async () => {
+test("a home that does not exist yet is no fault", async () => {
   const home = join(temporaryDir("portico-doctor-"), "new");
   const there = temporaryDir("portico-doctor-");
   writeFileSync(join(there, "portico.json"), "{ gateway: { port: 0 } }", { mode: 0o600 });

@@ -29,7 +29,7 @@ test.before(async () => {
 });
 test.after(() => gateway.stop());
 
-test("its files are shown without hidden ones and secrets", async () => {
+test("the files of a hook are shown without hidden files and secrets", async () => {
   const { files, versions } = await code("words");
   assert.equal(files.map(({ path }) => path).sort(), ["HOOK.md", "handler.ts", "lib/more.ts"]);
   assert.not.match(JSON.stringify({ files, versions }), new RegExp(`${SECRET}|hidden`));
@@ -37,7 +37,7 @@ test("its files are shown without hidden ones and secrets", async () => {
   assert.is(versions.length, 1);
 });
 
-test("each version that ran is kept with its code; one that does not load is on disk only", async () => {
+test("each version that ran is stored with its code, and a version that does not load exists only on disk", async () => {
   gateway.write("hooks/words/handler.ts", "export default async () => { const two = 2; };\n");
   const { versions } = await untilRight(
     () => code("words"),
@@ -55,7 +55,7 @@ test("each version that ran is kept with its code; one that does not load is on 
   assert.is(stale.versions.length, 2);
 });
 
-test("requests can be asked for by a hook that ran on them", async () => {
+test("requests can be filtered by a hook that ran for them", async () => {
   const body = { model: "echo", messages: [{ role: "user", content: "Hi" }] };
   await gateway.json("POST", "/v1/chat/completions", body);
   const of = async (hook: string) => (await gateway.json("GET", `/requests?hook=${hook}`)).requests;
@@ -63,7 +63,7 @@ test("requests can be asked for by a hook that ran on them", async () => {
   assert.is((await of("nobody")).length, 0);
 });
 
-test("providers are listed with where they are asked", async () => {
+test("providers are listed with the addresses of their requests", async () => {
   const { providers } = await gateway.json<{ providers: { name: string; baseUrl?: string }[] }>(
     "GET",
     "/providers",
@@ -73,7 +73,7 @@ test("providers are listed with where they are asked", async () => {
   assert.is(urlOf("openrouter"), "https://openrouter.ai/api/v1");
 });
 
-test("a mapping that is not made yet can be tried on a request", async () => {
+test("a mapping can be tried on a request before it is created", async () => {
   const tried = await gateway.json("POST", "/webhooks/test", {
     path: "shop",
     body: { order: { id: 7 } },

@@ -23,7 +23,7 @@ async function refused(path: string, name: string, value: string): Promise<void>
   assert.match(error.message, name, what);
 }
 
-test("how many", async () => {
+test("the limit of a list is validated", async () => {
   const lists = [
     "/webhooks/deliveries",
     "/deliveries",
@@ -51,7 +51,7 @@ test("how many", async () => {
   }
 });
 
-test("which, and from when", async () => {
+test("the filters and times of a list are validated", async () => {
   for (const value of ["nope", "", "ACCEPTED"])
     await refused("/webhooks/deliveries", "outcome", value);
   for (const path of ["/deliveries", "/turns"])
@@ -62,7 +62,7 @@ test("which, and from when", async () => {
   await gateway.json("GET", "/deliveries?before=5&state=done");
 });
 
-test("the end of a transcript", async () => {
+test("a transcript can be read from its end", async () => {
   await gateway.json("POST", "/agent", { message: "Hello", session: "kept", wait: true });
   for (const value of ["x", "0", "-2", "1.5"]) await refused("/sessions/kept", "last", value);
   assert.is((await gateway.json("GET", "/sessions/kept?last=1")).messages.length, 1);

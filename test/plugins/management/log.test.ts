@@ -9,7 +9,7 @@ import { test } from "../../support/suite.ts";
 
 const line = (msg: string) => JSON.stringify({ level: "info", msg });
 
-test("what is logged while other workers say their last lines comes after these", async () => {
+test("lines that are logged while other workers write their last lines come after those", async () => {
   const followers = new Set<(line: string) => void>();
   const write = (msg: string) => followers.forEach((follow) => void follow(line(msg)));
   let handle = (_call: Call): unknown => undefined;

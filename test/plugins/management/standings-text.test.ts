@@ -6,7 +6,7 @@ import {
 } from "../../../plugins/management/routes/standings-text.ts";
 import { test } from "../../support/suite.ts";
 
-test("an entry that differs in any way from the list before is written again", () => {
+test("an entry that differs in any way from the previous list is written again", () => {
   const text = cachedStandingsJson();
   const lists: Standing[][] = [
     [],
@@ -31,7 +31,7 @@ test("an entry that differs in any way from the list before is written again", (
   }
 });
 
-test("members that are for others stay out of it", () => {
+test("members for other purposes are left out", () => {
   const entry = { name: "a", state: "active", dir: "/home/x/hooks/a" };
   assert.is(cachedStandingsJson()([entry]), '[{"name":"a","state":"active"}]');
 });

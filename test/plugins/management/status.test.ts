@@ -9,7 +9,7 @@ const hook = (name: string, more = "") =>
   `---\nname: ${name}\nevents: [gateway:startup]\n${more}---\n`;
 const handler = "export default async () => {};\n";
 
-test("plugins and hooks stand in it as in their records", async () => {
+test("the status shows plugins and hooks as in their records", async () => {
   const gateway = await startGateway({
     config: { plugins: { entries: { off: { enabled: false } } } },
     files: {
@@ -50,7 +50,7 @@ test("plugins and hooks stand in it as in their records", async () => {
   }
 });
 
-test("a hook that waits for an event which nobody emits is a notice", async () => {
+test("a hook for an event that nothing emits causes a notice", async () => {
   const waiting = (name: string, events: string) => `---\nname: ${name}\nevents: ${events}\n---\n`;
   const gateway = await startGateway({
     files: {
@@ -75,7 +75,7 @@ test("a hook that waits for an event which nobody emits is a notice", async () =
   }
 });
 
-test("a channel whose provider is not there is a notice", async () => {
+test("a channel whose provider is missing causes a notice", async () => {
   const gateway = await startGateway({
     config: { channels: { lost: { provider: "nobody" }, fine: { provider: "echo" } } },
   });

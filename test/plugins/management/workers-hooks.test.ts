@@ -13,7 +13,7 @@ const hook = (state: Hook["state"], error?: string): Hook => ({
   error,
 });
 
-test("what is wrong in one worker shows, with that worker's number", () => {
+test("a problem in one worker is shown with the number of the worker", () => {
   const resting = { ...hook("resting"), error: "worker 3: it failed 5 times in a row" };
   const all = [
     worker(1, hook("active")),
@@ -23,12 +23,12 @@ test("what is wrong in one worker shows, with that worker's number", () => {
   assert.equal(mergeHooks(all), [resting]);
 });
 
-test("what is wrong in the first shows as it is", () => {
+test("a problem in the first worker is shown unchanged", () => {
   const failed = hook("failed", "it does not load");
   assert.equal(mergeHooks([worker(1, failed), worker(2, hook("resting", "it rests"))]), [failed]);
 });
 
-test("one of the same name in another directory is another hook", () => {
+test("a hook of the same name in another directory is a different hook", () => {
   const elsewhere = { ...hook("failed", "it does not load"), dir: "/elsewhere/greet" };
   assert.equal(mergeHooks([worker(1, hook("active")), worker(2, elsewhere)]), [hook("active")]);
 });

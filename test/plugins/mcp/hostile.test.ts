@@ -9,7 +9,7 @@ import { quietLog } from "../../support/quiet-log.ts";
 import { startGateway } from "../../support/gateway.ts";
 import { PATIENCE_MS, until } from "../../support/until.ts";
 
-test("a list of tools without an end is an error, and not waited for", async () => {
+test("an endless list of tools is an error, and is not awaited", async () => {
   let pages = 0;
   const server = createServer((req, res) => {
     let body = "";

@@ -93,7 +93,7 @@ test("wrong arguments, an unknown tool and a tool that hangs are errors with a r
   assert.is((unknown as { code: unknown }).code, -32602);
 });
 
-test("nobody gets in without the token, and other methods are not allowed", async () => {
+test("requests without the token are refused, and other methods are not allowed", async () => {
   gateway = await startGateway();
   const refused = await connect("wrong").catch((error: Error) => error);
   assert.instance(refused, Error);
@@ -102,7 +102,7 @@ test("nobody gets in without the token, and other methods are not allowed", asyn
   assert.is(get.headers.get("allow"), "POST");
 });
 
-test("the tools of an MCP server come to the agent, fail in words, and come back with it", async () => {
+test("the agent has the tools of an MCP server, receives their errors as text, and has them again after the server restarts", async () => {
   gateway = await startGateway({
     config: {
       mcp: {
@@ -127,7 +127,7 @@ test("the tools of an MCP server come to the agent, fail in words, and come back
   assert.is((await connected()).error, undefined);
 });
 
-test("servers of the configuration come and go while the gateway runs", async () => {
+test("servers of the configuration can be added and removed while the gateway runs", async () => {
   gateway = await startGateway();
   await gateway.gateway.config.set("mcp.servers", { gone: { command: "/nowhere/at-all" } });
   const server = await until("its error", async () => {
@@ -139,7 +139,7 @@ test("servers of the configuration come and go while the gateway runs", async ()
   assert.equal(await gateway.json("GET", "/mcp/servers"), { servers: [] });
 });
 
-test("tools keep their capitals, and names that would be the same, or too long, stay apart", async () => {
+test("tools keep their capitals, and equal or too long names remain distinct", async () => {
   const long = "list".repeat(20);
   const tools = ["createIssue", "read-file", "a.b", "a/b", `${long}One`, `${long}Two`];
   gateway = await startGateway({
@@ -154,7 +154,7 @@ test("tools keep their capitals, and names that would be the same, or too long, 
     assert.is(textOf(await mcp.callTool({ name })), tools[i]);
 });
 
-test("a wrong server changes nothing where it comes in a change", async () => {
+test("a change with an invalid server is refused and changes nothing", async () => {
   const old = { command: "/nowhere/old" };
   gateway = await startGateway({ config: { mcp: { servers: { one: old } } } });
   const error = await until("its error", async () => (await servers())[0]?.error);
@@ -174,7 +174,7 @@ test("a wrong server changes nothing where it comes in a change", async () => {
   );
 });
 
-test("a wrong server at the start is named, and takes nothing else down", async () => {
+test("an invalid server at the start is named and does not affect the rest", async () => {
   gateway = await startGateway({ config: { mcp: { servers: { none: {}, sums: server() } } } });
   assert.is((await connected()).name, "sums");
   const none = (await servers()).find(({ name }) => name === "none");
@@ -200,7 +200,7 @@ test("a wrong server at the start is named, and takes nothing else down", async 
   assert.is((await gateway.request("GET", "/ready")).status, 200);
 });
 
-test("a connection that fails leaves nothing on the signal that ends it", async () => {
+test("a failed connection leaves no listener on its abort signal", async () => {
   const { signal } = new AbortController();
   const server = {
     command: "/nowhere/at-all",

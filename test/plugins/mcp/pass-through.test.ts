@@ -42,7 +42,7 @@ async function rpc(method: string, params: object = {}): Promise<Record<string, 
 }
 const result = async (method: string, params: object = {}) => (await rpc(method, params))["result"];
 
-test("every part of a result goes to MCP clients unchanged, and the tool with all of its members", async () => {
+test("MCP clients receive every part of a result unchanged, and the tool with all of its members", async () => {
   const { tools } = await result("tools/list");
   const listed = tools.find(({ name }: { name: string }) => name === "one_everything");
   assert.equal(listed.annotations, { title: "Everything", readOnlyHint: true, unknownHint: 1 });
@@ -68,7 +68,7 @@ test("every part of a result goes to MCP clients unchanged, and the tool with al
   assert.equal([failed.isError, failed.content.length], [true, 2]);
 });
 
-test("a model gets pictures as pictures, and the rest in words within a fence", async () => {
+test("a model receives images as images, and the rest as fenced text", async () => {
   let seen: ChatRequest | undefined;
   g.script((request) => {
     if (request.messages.at(-1)?.role === "user" && !seen && request.messages.length < 4)
@@ -120,7 +120,7 @@ test("arguments that do not fit the server's schema are not sent", async () => {
   }
 });
 
-test("patterns of a schema are matched in linear time, and those that look ahead are left to the server", async () => {
+test("patterns of a schema are matched in linear time, and patterns with lookahead are left to the server", async () => {
   const call = (args: object) =>
     result("tools/call", { name: "two_strict", arguments: { name: "ada", ...args } });
   assert.is((await call({ slow: `${"a".repeat(60)}b` })).isError, true);
@@ -129,7 +129,7 @@ test("patterns of a schema are matched in linear time, and those that look ahead
   assert.not((await call({ ahead: "y" })).isError);
 });
 
-test("broken JSON, no JSON-RPC, unknown methods and unknown tools have the protocol's codes", async () => {
+test("invalid JSON, invalid JSON-RPC, unknown methods and unknown tools have the protocol's codes", async () => {
   const codeOf = ({ text }: { text: string }) => JSON.parse(text).error.code;
   const broken = await post("{oops");
   assert.equal([broken.status, codeOf(broken)], [400, -32700]);
@@ -143,7 +143,7 @@ test("broken JSON, no JSON-RPC, unknown methods and unknown tools have the proto
   assert.is((await rpc("resources/read", { uri: "other://nothing" }))["error"].code, -32002);
 });
 
-test("prompts of two servers have names of their own", async () => {
+test("prompts of two servers have distinct names", async () => {
   const { prompts } = await result("prompts/list");
   const names = prompts.map(({ name }: { name: string }) => name);
   assert.is(new Set(names).size, 8);
@@ -155,7 +155,7 @@ test("prompts of two servers have names of their own", async () => {
   assert.match(prompt.messages[0].content.text, /arg1='x', arg2='y'/);
 });
 
-test("resources are listed and read, those with the same URI by the server's name", async () => {
+test("resources can be listed and read, and those with the same URI by the server's name", async () => {
   const { resources } = await result("resources/list");
   const uris = resources.map(({ uri }: { uri: string }) => uri);
   assert.is(new Set(uris).size, 4);
@@ -185,7 +185,7 @@ test("completion asks the server of the prompt or template", async () => {
   ]);
 });
 
-test("progress of a call reaches a client that asks for it", async () => {
+test("progress of a call reaches a client that requests it", async () => {
   const messages = await messagesOf("tools/call", {
     name: "one_tool_with_progress",
     _meta: { progressToken: "mine" },
@@ -198,7 +198,7 @@ test("progress of a call reaches a client that asks for it", async () => {
   assert.is(messages.at(-1)?.["id"], 1);
 });
 
-test("what a server logs during a call reaches the client, from the level that it sets", async () => {
+test("log messages of a server during a call reach the client, from the level that the client sets", async () => {
   const logged = async () =>
     (await messagesOf("tools/call", { name: "one_tool_with_logging" })).flatMap(
       ({ params }) => params?.data ?? [],

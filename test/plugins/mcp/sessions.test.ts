@@ -60,14 +60,14 @@ const textOf = (result: unknown): string =>
 const sample = (client: Client) =>
   client.callTool({ name: "test_sampling", arguments: { prompt: "hello" } });
 
-test("a server's questions reach the client that calls its tool, and the answers the server", async () => {
+test("requests of a server reach the client that calls its tool, and the responses reach the server", async () => {
   const { client } = await connect();
   assert.match(textOf(await sample(client)), /heard.*hello/);
   const elicited = { name: "test_elicitation", arguments: { message: "who?" } };
   assert.match(textOf(await client.callTool(elicited)), /action=accept.*who\?/);
 });
 
-test("without a session no client can be asked, and the tool says so", async () => {
+test("a server cannot send requests to a client without a session, and the tool reports that", async () => {
   const body = {
     ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
     params: { name: "test_sampling", arguments: { prompt: "x" } },
@@ -153,7 +153,7 @@ test("a subscription whose server is away ends without an error", async () => {
   assert.equal(await subscriptionsOf(client), []);
 });
 
-test("a session that has ended, or that nobody opened, is 404", async () => {
+test("an ended or unknown session is 404", async () => {
   const { client, transport } = await connect();
   const headers = {
     accept: "application/json, text/event-stream",
@@ -169,7 +169,7 @@ test("a session that has ended, or that nobody opened, is 404", async () => {
   await client.close();
 });
 
-test("the session that was unused for the longest time makes room for a new one", async () => {
+test("the least recently used session is closed for a new one", async () => {
   const first = await connect();
   const initialize = {
     ...{ jsonrpc: "2.0", id: 1, method: "initialize" },

@@ -232,7 +232,7 @@ for (const name of names) {
     }
   });
 
-  test(`${name}: a stream that breaks raises, after what came before`, async () => {
+  test(`${name}: a stream that breaks raises an error after the events before it`, async () => {
     const { model, script } = way();
     script({ broken: "cut", script: { text: ["Hel", "lo"] } });
     let text = "";
@@ -250,7 +250,7 @@ for (const name of names) {
     assert.is(text, "Hello");
   });
 
-  test(`${name}: a stream that is cut after its finish is whole`, async () => {
+  test(`${name}: a stream that is cut after its stop reason is complete`, async () => {
     const { model, script } = way();
     script({ broken: "after finish", script: { text: ["Hel", "lo"] } });
     const message = await client.messages
@@ -259,7 +259,7 @@ for (const name of names) {
     assert.is((message.content[0] as Anthropic.TextBlock).text, "Hello");
   });
 
-  test(`${name}: leaving cuts the upstream`, async () => {
+  test(`${name}: a client that disconnects aborts the upstream request`, async () => {
     const { model, fake, script } = way();
     script({ endless: "x" });
     for await (const event of client.messages.stream({

@@ -95,7 +95,7 @@ const ask = (body: object, headers: Record<string, string> = {}) =>
   gateway.request("POST", "/v1/messages", { model: "echo", max_tokens: 10, ...body }, { headers });
 const user = (content: unknown) => [{ role: "user", content }];
 
-test("credentials come as bearer or x-api-key; errors have Anthropic's form and the request's id", async () => {
+test("credentials are accepted as bearer token or x-api-key, and errors have Anthropic's format and the request's id", async () => {
   const body = { model: "echo", max_tokens: 10, messages: user("Hi") };
   const post = (headers: Record<string, string>) =>
     gateway.request("POST", "/v1/messages", body, { token: null, headers });
@@ -115,7 +115,7 @@ test("credentials come as bearer or x-api-key; errors have Anthropic's form and 
   }
 });
 
-test("every response has the request's id under Anthropic's name, also where no handler ran", async () => {
+test("every response has the request's id in Anthropic's header, even if no handler ran", async () => {
   const headers = { "anthropic-version": "2023-06-01" };
   const requests: [string, string, unknown, number][] = [
     ["GET", "/v1/messages", undefined, 405],
@@ -137,7 +137,7 @@ test("every response has the request's id under Anthropic's name, also where no 
   assert.equal([chat.status, chat.headers.has("request-id")], [400, false]);
 });
 
-test("a whole answer is a Message, a stream its events", async () => {
+test("a whole response is a Message, and a stream consists of its events", async () => {
   const whole = (await (await ask({ messages: user("Hello dear") })).json()) as Record<
     string,
     unknown
@@ -176,7 +176,7 @@ test("a whole answer is a Message, a stream its events", async () => {
   );
 });
 
-test("the first event estimates the tokens of the prompt where the channel counts at the end", async () => {
+test("the first event estimates the tokens of the prompt if the channel reports them at the end", async () => {
   const request = { model: "other/gpt-4o", messages: user("word ".repeat(200)), stream: true };
   const events = (await (await ask(request)).text()).trim().split("\n\n");
   const data = events.map((event) => JSON.parse(/^data: (.*)$/m.exec(event)![1]!));
@@ -187,7 +187,7 @@ test("the first event estimates the tokens of the prompt where the channel count
   assert.equal([end.input_tokens, end.cache_read_input_tokens], [15, 5]);
 });
 
-test("a channel of Anthropic's gets the request as it is, and its answer comes back as it is", async () => {
+test("an Anthropic channel receives the request unchanged, and its response is passed on unchanged", async () => {
   const body = {
     model: "claude/claude-x",
     max_tokens: 10,
@@ -222,7 +222,7 @@ test("a channel of Anthropic's gets the request as it is, and its answer comes b
   assert.is(await streamed.text(), expected);
 });
 
-test("calls of a channel of Anthropic's keep their arguments where their ids are replaced", async () => {
+test("calls of an Anthropic channel keep their arguments if their ids are replaced", async () => {
   const callIds = ["toolu_1", "toolu_2"];
   const blocks = callIds.flatMap((id, index): [string, object][] => [
     [
@@ -257,7 +257,7 @@ test("calls of a channel of Anthropic's keep their arguments where their ids are
   assert.equal(Object.values(args), ['{"x":0}', '{"x":1}']);
 });
 
-test("a hook that only looks at requests changes none: the channel gets the request as it is", async () => {
+test("a hook that only observes requests changes none: the channel receives the request unchanged", async () => {
   const baseUrl = claude.url.replace("/v1", "");
   const channel = { provider: "anthropic", baseUrl, apiKey: "k", models: ["*"] };
   const looking = await startGateway({
@@ -275,7 +275,7 @@ test("a hook that only looks at requests changes none: the channel gets the requ
   }
 });
 
-test("what only Anthropic knows goes to a channel of its own, every other refuses it", async () => {
+test("features of Anthropic alone are sent to an Anthropic channel, and every other channel refuses them", async () => {
   const file = { type: "file", file_id: "f" };
   const rows = [
     { messages: user([{ type: "search_result", source: "s", title: "t", content: [] }]) },
@@ -314,7 +314,7 @@ test("what only Anthropic knows goes to a channel of its own, every other refuse
   assert.is(claude.seen.length, 2 * rows.length);
 });
 
-test("reasoning of other providers does not go to Anthropic, its own does", async () => {
+test("reasoning of other providers is not sent to Anthropic, and its own is", async () => {
   await ask({
     model: "claude/claude-x",
     messages: [
@@ -341,7 +341,7 @@ test("reasoning of other providers does not go to Anthropic, its own does", asyn
   );
 });
 
-test("where Anthropic fails, the next channel answers in the same form", async () => {
+test("if Anthropic fails, the response of the next channel has the same format", async () => {
   claude.answer = (_, res) =>
     json(res, { type: "error", error: { type: "api_error", message: "down" } }, 500);
   for (const stream of [false, true]) {
@@ -361,7 +361,7 @@ test("where Anthropic fails, the next channel answers in the same form", async (
   await response.text();
 });
 
-test("an error within Anthropic's own stream ends it once, in its form", async () => {
+test("an error within an Anthropic stream ends it once, in Anthropic's format", async () => {
   claude.answer = (_, res) =>
     res
       .writeHead(200, { "content-type": "text/event-stream" })
@@ -382,7 +382,7 @@ test("an error within Anthropic's own stream ends it once, in its form", async (
   });
 });
 
-test("hooks see and change, answer, refuse and add to these messages as to all others", async () => {
+test("hooks can observe, change, reply to, refuse and extend these messages like all others", async () => {
   const text = async (content: string, more: object = {}) => {
     const response = await ask({ messages: user(content), ...more });
     return [response.status, await response.text()] as const;
@@ -402,7 +402,7 @@ test("hooks see and change, answer, refuse and add to these messages as to all o
   assert.is(claude.seen.at(-1)!.body.messages[0].content, "changed");
 });
 
-test("count_tokens guesses", async () => {
+test("count_tokens estimates", async () => {
   const count = async (body: object) =>
     (await gateway.json("POST", "/v1/messages/count_tokens", { model: "echo", ...body }))
       .input_tokens as number;
@@ -522,7 +522,7 @@ test("settings become the members of a request in OpenAI's format", () => {
   assert.is(read({ max_tokens: 0 })["max_tokens"], 1);
 });
 
-test("documents, and results that hold images or failed", () => {
+test("documents, results with images, and failed results are translated", () => {
   const png = { type: "image", source: { type: "base64", media_type: "image/png", data: "AA" } };
   const { messages } = readMessages({
     model: "m",

@@ -58,7 +58,7 @@ const message = {
   usage: { input_tokens: 5, output_tokens: 1 },
 };
 
-test("a thread goes to a channel that speaks Messages; any other refuses it with the error code that SDKs look for", async () => {
+test("a thread is sent to a channel of the Messages format, and any other refuses it with the error code that SDKs expect", async () => {
   const thread = { type: "continue", previous_message_id: "msg_0" };
   up.answer = (_, res) => json(res, message);
   const native = await gateway.request("POST", "/v1/messages", {
@@ -86,7 +86,7 @@ test("a thread goes to a channel that speaks Messages; any other refuses it with
 const count = (model: string, more: object = {}) =>
   gateway.request("POST", "/v1/messages/count_tokens", { model, messages, ...more });
 
-test("count_tokens asks an Anthropic channel, with what the client wrote", async () => {
+test("count_tokens asks an Anthropic channel with the client's own request", async () => {
   up.answer = (_, res) => json(res, { input_tokens: 1234 });
   const tools = [{ name: "f", input_schema: { type: "object", anyOf: [{ required: ["a"] }] } }];
   const thinking = { type: "enabled", budget_tokens: 2000 };
@@ -117,7 +117,7 @@ test("count_tokens asks a Gemini channel", async () => {
   });
 });
 
-test("count_tokens estimates where the upstream cannot be asked, or does not answer", async () => {
+test("count_tokens estimates if the upstream cannot count or does not respond", async () => {
   const estimated = (await (await count("oai/gpt-x")).json()) as any;
   assert.ok(estimated.input_tokens > 0);
   assert.is(up.all.length, 0);
@@ -131,7 +131,7 @@ test("count_tokens of an unknown model is 404", async () => {
   assert.equal([response.status, error.type], [404, "not_found_error"]);
 });
 
-test("the list of models in Anthropic's form, page by page", async () => {
+test("the list of models has Anthropic's format, page by page", async () => {
   const client = new Anthropic({ baseURL: gateway.url, apiKey: gateway.token });
   const ids: string[] = [];
   for await (const model of client.models.list({ limit: 2 })) {
@@ -149,7 +149,7 @@ test("the list of models in Anthropic's form, page by page", async () => {
   assert.is(plain.object, "list");
 });
 
-test("errors of the routes of models are in the form of the client", async () => {
+test("errors of the model routes have the client's format", async () => {
   const authorization = `Bearer ${gateway.token}`;
   const version = { "anthropic-version": "2023-06-01" };
   const refusals: [string, Record<string, string>, number, string][] = [
@@ -180,7 +180,7 @@ test("errors of the routes of models are in the form of the client", async () =>
   assert.is(((await chat.json()) as any).error.code, "invalid_json");
 });
 
-test("usage is estimated where the channel does not count, whole and streamed alike", async () => {
+test("usage is estimated if the channel does not report it, whole and streamed alike", async () => {
   const text = "word ".repeat(40);
   up.answer = ({ body }, res) => {
     if (body.stream)
@@ -201,7 +201,7 @@ test("usage is estimated where the channel does not count, whole and streamed al
   assert.ok(input! > 0 && output! >= 40 && output! <= 60, String(usages[0]));
 });
 
-test("zeros behind real counts leave the counts of a message as they are", async () => {
+test("zeros after real counts do not change the counts of a message", async () => {
   const usage = { input_tokens: 30, output_tokens: 1 };
   const text = { type: "text_delta", text: "ok" };
   const events = [

@@ -73,7 +73,7 @@ test("blocks follow one another, and the usage comes at the end", async () => {
   });
 });
 
-test("calls whose pieces come mixed keep them, and one without arguments has an empty object", async () => {
+test("calls with interleaved pieces are kept apart, and a call without arguments has an empty object", async () => {
   const list = await events([
     chunk(callDelta(0, "", "f")),
     chunk(callDelta(1, "", "g")),
@@ -91,7 +91,7 @@ test("calls whose pieces come mixed keep them, and one without arguments has an 
     assert.is(list.filter((event) => event.type === type).length, 3);
 });
 
-test("finish reasons, a refusal, and an answer of nothing", async () => {
+test("finish reasons, a refusal and an empty response are translated", async () => {
   const reason = async (finish: string) =>
     (await events([chunk({ content: "x" }), chunk({}, finish)])).at(-2).delta.stop_reason;
   assert.equal(await Promise.all(["stop", "length", "content_filter"].map(reason)), [
@@ -117,7 +117,7 @@ test("a failure is an error event", async () => {
   });
 });
 
-test("what a provider wants to see again travels in a sealed block, whole or streamed, and comes back", async () => {
+test("data that a provider needs again is sent to the client in a sealed block, whole or streamed, and returned to the provider", async () => {
   const parts = [
     {
       index: 0,
@@ -165,7 +165,7 @@ test("what a provider wants to see again travels in a sealed block, whole or str
   assert.equal(messages[1]!.tool_calls?.[0]?.extra_content, { s: 1 });
 });
 
-test("arguments that are no object stand in one", async () => {
+test("arguments that are not an object are wrapped in one", async () => {
   const input = (args: string) =>
     (
       messageOf(

@@ -6,7 +6,7 @@ import { suite } from "../../support/suite.ts";
 const test = suite("histograms");
 
 // What the code of every request has in a cache: otherwise it is compiled again and again.
-test("a histogram keeps its shape when it counts, and tells 0 before", () => {
+test("a histogram keeps its object shape when it counts, and reports 0 before", () => {
   const [fresh, used] = [createHistogram(), createHistogram()];
   observe(used, 0.5);
   assert.ok(sameShape(fresh, used));

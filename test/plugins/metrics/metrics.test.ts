@@ -60,7 +60,7 @@ async function scrape(gateway: InProcessGateway): Promise<Parsed & { text: strin
   return { text, ...parse(text) };
 }
 
-test("tells requests, chat, channels, hooks, plugins, store and process", async () => {
+test("metrics cover requests, chat, channels, hooks, plugins, store and process", async () => {
   const gateway = await startGateway({
     config: {
       channels: {
@@ -128,7 +128,7 @@ test("tells requests, chat, channels, hooks, plugins, store and process", async 
   }
 });
 
-test("takes the owner's token, and no other", async () => {
+test("only the owner's token is accepted", async () => {
   const gateway = await startGateway();
   try {
     assert.is((await gateway.request("GET", "/metrics", undefined, { token: null })).status, 401);
@@ -141,7 +141,7 @@ test("takes the owner's token, and no other", async () => {
   }
 });
 
-test("takes families of other plugins, and does without one that fails", async () => {
+test("families of other plugins are included, and a failing one is omitted", async () => {
   const plugin = `import { definePlugin } from "portico";
     export default definePlugin({ name: "more", setup(ctx) {
       ctx.add("metric", { name: "fine", collect: () => [{ name: "tea_cups_total", type: "counter", help: "Cups.", samples: [{ value: 3, labels: { kind: 'a"b\\\\c\\n' } }] }] });
@@ -161,7 +161,7 @@ test("takes families of other plugins, and does without one that fails", async (
   }
 });
 
-test("writes families of one name as one, and a series once", () => {
+test("families of one name are merged, and each series is written once", () => {
   const family = (value: number, labels?: Record<string, string>): MetricFamily => ({
     name: "x_total",
     type: "counter",
@@ -181,7 +181,7 @@ test("writes families of one name as one, and a series once", () => {
   assert.throws(() => render([{ ...family(1), name: "1x" }]), /not a valid (?:metric|label) name/);
 });
 
-test("tells keys, their budgets and costs, and turns", async () => {
+test("metrics cover keys, their budgets and costs, and turns", async () => {
   const gateway = await startGateway({
     config: {
       agents: { defaults: { model: "priced" } },

@@ -53,7 +53,7 @@ function send(parts: readonly (string | Buffer)[], type = "text/event-stream"): 
   };
 }
 
-test("white space in front, in pieces, is no part of a stream or of a whole response", async () => {
+test("leading white space, even in pieces, is removed from a stream and from a whole response", async () => {
   const mark = Buffer.from([0xef, 0xbb, 0xbf]);
   const whole = JSON.stringify(completion("Hello"));
   for (const before of [
@@ -73,7 +73,7 @@ test("white space in front, in pieces, is no part of a stream or of a whole resp
   }
 });
 
-test("nothing but white space is no response, and takes time in line with its size", async () => {
+test("a body of white space is not a response, and the time to read it is proportional to its size", async () => {
   const block = Buffer.alloc(16 * 1024, " ");
   await assertLinearAsync(
     "white space before a stream",
@@ -88,7 +88,7 @@ test("nothing but white space is no response, and takes time in line with its si
 });
 
 for (const name of ["main", "claude", "google", "local"]) {
-  test(`an event without an end is given up, and not held: ${name}`, async () => {
+  test(`an event without an end is abandoned and not buffered: ${name}`, async () => {
     const block = Buffer.alloc(1024 * 1024, "x");
     const blocks = 100;
 

@@ -62,7 +62,7 @@ const asDeltas = (texts: readonly string[]) => [
   DONE,
 ];
 
-test("a key never goes out, however it is spread over events and reads", () => {
+test("a key is never sent to the client, regardless of how it is split over events and reads", () => {
   for (const text of [
     key,
     `one sk-proj ${key}, and ${key}${key} sk-pro`,
@@ -82,7 +82,7 @@ test("a key never goes out, however it is spread over events and reads", () => {
   }
 });
 
-test("all other texts arrive unchanged, and byte for byte where nothing was held back", () => {
+test("all other texts arrive unchanged, and byte for byte if nothing was held back", () => {
   const texts = [
     "Words",
     " and",
@@ -104,7 +104,7 @@ test("all other texts arrive unchanged, and byte for byte where nothing was held
   assert.is(maskEvents(plain, 50, reading), plain.join(""));
 });
 
-test("text that is held back goes out before the finish reason and before the next field", () => {
+test("text that was held back is sent before the finish reason and before the next field", () => {
   const events = [
     chunk({ role: "assistant", content: "" }),
     chunk({ content: "sk-pro" }),
@@ -151,7 +151,7 @@ const choice = (index: number, delta: object, more: object = {}) =>
     choices: [{ index, delta, ...more }],
   });
 
-test("nothing between its pieces lets a key out: comments, pings, empty deltas, other choices and fields", () => {
+test("a key stays masked whatever lies between its pieces: comments, pings, empty deltas, other choices and fields", () => {
   const letters = pieces(key, 1);
   const between: Record<string, string> = {
     comment: ": PROCESSING\n\n",
@@ -207,7 +207,7 @@ test("nothing between its pieces lets a key out: comments, pings, empty deltas, 
   assert.not.ok(maskEvents(blocks).includes("C3d4"));
 });
 
-test("what stands behind or before the text of an event is looked at in each", () => {
+test("members before and after the text of an event are checked in each event", () => {
   const noted = (note: string) => chunk({ content: "x" }, null, { note });
   assert.not.ok(maskEvents([noted("y".repeat(key.length)), noted(key)]).includes("C3d4"));
   const noteEvent = (note: string) =>
@@ -215,7 +215,7 @@ test("what stands behind or before the text of an event is looked at in each", (
   assert.not.ok(maskEvents([noteEvent("y".repeat(key.length)), noteEvent(key)]).includes("C3d4"));
 });
 
-test("deltas of other routes, and the key with its slashes escaped", () => {
+test("a key is masked in deltas of other routes, and with escaped slashes", () => {
   const forms: Record<string, (text: string) => string> = {
     completions: (text) => data({ object: "text_completion", choices: [{ index: 0, text }] }),
     transcriptions: (delta) => data({ type: "transcript.text.delta", delta }),
@@ -232,7 +232,7 @@ test("deltas of other routes, and the key with its slashes escaped", () => {
   }
 });
 
-test("bytes of any kind keep their length and lose the key, however they are cut", () => {
+test("a body of arbitrary bytes keeps its length and loses the key, regardless of its chunks", () => {
   const around = Buffer.from([0, 255, 128, 115, 107, 45]);
   for (const written of [key, encodeURIComponent(key)]) {
     const input = Buffer.concat([
@@ -254,7 +254,7 @@ test("bytes of any kind keep their length and lose the key, however they are cut
   }
 });
 
-test("an event of any size is passed on, in pieces of any size, without the key", () => {
+test("an event of any size is passed on without the key, in chunks of any size", () => {
   const filler = "x".repeat(1_500_000);
   for (const end of ["\n\n", "\r\n\r\n"]) {
     const large = `data: {"b64":"${filler}${key}"}${end}`;
@@ -266,7 +266,7 @@ test("an event of any size is passed on, in pieces of any size, without the key"
   }
 });
 
-test("many texts that could be the beginning of a key take time in proportion to their size", () => {
+test("the time for many possible beginnings of a key is proportional to their size", () => {
   const begun = key.slice(0, 9);
   const times = <T>(n: number, make: (i: number) => T) =>
     Array.from({ length: n }, (_, i) => make(i));
@@ -290,7 +290,7 @@ test("many texts that could be the beginning of a key take time in proportion to
   );
 });
 
-test("tokens of thousands of characters, as many as a day brings", () => {
+test("many tokens of thousands of characters are masked in every encoding", () => {
   const tokens = Array.from(
     { length: 64 },
     (_, i) => `eyJ${i}.${randomBytes(1500).toString("base64url")}`,
@@ -315,7 +315,7 @@ test("tokens of thousands of characters, as many as a day brings", () => {
   }
 });
 
-test("a text of one letter, or of backslashes, takes a time in proportion to its length", () => {
+test("the time for a text of one letter or of backslashes is proportional to its length", () => {
   for (const text of ["s", "sk-proj/", "\\", "%", "\\u00", "&#0", "&amp;#x0", "c2st"]) {
     const took = [20_000, 320_000].map((length) => {
       const long = text.repeat(length / text.length);

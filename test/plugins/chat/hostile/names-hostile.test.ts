@@ -44,7 +44,7 @@ for (const [path, body] of Object.entries(bodies))
       assert.not.match(await unknown.text(), "at most 256");
     });
 
-test("models to go on to, tools, users and sessions are bounded as well", async () => {
+test("names of fallback models, tools, users and sessions are bounded as well", async () => {
   const long = "n".repeat(257);
   const post = async (more: object, headers: Record<string, string> = {}) => {
     const body = { model: "echo", messages, ...more };

@@ -12,7 +12,7 @@ import {
   type Upstream,
 } from "../../../support/upstreams/upstream.ts";
 
-const test = suite("put together hostile");
+const test = suite("secrets in assembled text");
 const key = "sk-SECRETkey0a1b2c3d4";
 const secretText = `before ${key} after`;
 let up: Upstream;
@@ -80,7 +80,7 @@ async function hides(
 }
 
 for (const streamed of [false, true]) {
-  test(`parts of a whole response that are put together, for a ${streamed ? "stream" : "whole response"}`, async () => {
+  test(`adjacent parts of a whole response are masked together for a ${streamed ? "stream" : "whole response"}`, async () => {
     for (const size of [1, 5, 13]) {
       const parts = cut(size).map((text) => ({ type: "text", text }));
       up.answer = (_, res) => json(res, completion(parts as never));
@@ -108,7 +108,7 @@ for (const streamed of [false, true]) {
     }
   });
 
-  test(`tokens beside a text that holds a secret, ${streamed ? "streamed" : "whole"}`, async () => {
+  test(`tokens of a text that contains a secret are removed, ${streamed ? "streamed" : "whole"}`, async () => {
     for (const size of [1, 3, 8, 60]) {
       const choice = {
         index: 0,
@@ -131,7 +131,7 @@ const withTokens = (content: string) =>
     `$&,"logprobs":${JSON.stringify({ content: tokens([...content]) })}`,
   );
 
-test("tokens of a text without secrets stay", async () => {
+test("tokens of a text without secrets are kept", async () => {
   const logprobs = { content: tokens(["fine", " words"]), refusal: null };
   const message = { role: "assistant", content: "fine words" };
   up.answer = (_, res) =>

@@ -106,7 +106,7 @@ test("members that an upstream may take for the model are refused on every route
   assert.is(up.seen.length, 0);
 });
 
-test("any member that comes twice is refused on every route: upstreams differ in which one they read", async () => {
+test("a duplicate member is refused on every route, since upstreams differ in which one they read", async () => {
   const twice = [
     '"temperature":9,"temperature":1',
     '"stream":true,"stream":false',
@@ -172,7 +172,7 @@ test("bodies that hold more than the limits are refused before they are read, on
   assert.is((await raw(`{"model":"cheap",${rest},${most}}`)).status, 200);
 });
 
-test("members of any text are found in time proportional to its size", () => {
+test("the members of a body are located in time proportional to its size", () => {
   for (const token of [
     '"',
     '\\"',
@@ -193,13 +193,13 @@ test("members of any text are found in time proportional to its size", () => {
       );
 });
 
-test("the same names deeper in a body, and in texts, are left alone", async () => {
+test("the same names deeper in a body, and in texts, are accepted", async () => {
   const body = `{"model":"cheap","messages":[{"role":"user","content":"\\"model\\": \\u0041 \\"model\\""}],"metadata":{"model":"x","Model":"y"},"x":["model","model"]}`;
   assert.is((await raw(body)).status, 200);
   assert.is(up.seen[0]!.body.metadata.Model, "y");
 });
 
-test("models is a list to go through, and never an upstream's", async () => {
+test("models is a list of fallbacks, and never reaches an upstream", async () => {
   up.answer = (request, res) =>
     request.body.model === "third"
       ? json(res, completion("third"))
@@ -219,7 +219,7 @@ test("models is a list to go through, and never an upstream's", async () => {
   assert.is((await raw(`{"model":"cheap","models":null,${rest}}`)).status, 502);
 });
 
-test("embeddings go through models as well, and upstreams never see them", async () => {
+test("embeddings use models as fallbacks as well, and upstreams never receive the list", async () => {
   up.answer = (request, res) =>
     request.body.model === "third"
       ? json(res, { data: [{ index: 0, embedding: [1] }] })
@@ -235,12 +235,12 @@ test("embeddings go through models as well, and upstreams never see them", async
   assert.not.ok(up.seen.some((request) => request.raw.includes("dear")));
 });
 
-test("a byte order mark is read over, and not sent on", async () => {
+test("a byte order mark is ignored and not sent on", async () => {
   assert.is((await raw(`\ufeff{"model":"main/cheap",${rest}}`)).status, 200);
   assert.ok(up.seen[0]!.raw.startsWith("{"));
 });
 
-test("a client key comes to no model by models that it may not use", async () => {
+test("a client key cannot reach a forbidden model by models", async () => {
   const created = await gateway.json("POST", "/keys", { name: "small", models: ["cheap"] });
   up.answer = (_, res) => json(res, { error: { message: "no" } }, 500);
   const mixed = await raw(`{"model":"cheap","models":["dear"],${rest}}`, undefined, created.key);
@@ -256,7 +256,7 @@ test("a client key comes to no model by models that it may not use", async () =>
   );
 });
 
-test("half a character in the model's or a member's name leaks no place", async () => {
+test("a lone surrogate in the name of a model or member does not leak a concurrency slot", async () => {
   for (let i = 0; i < 3; i++) {
     for (const streaming of [true, false]) {
       const odd = await raw(`{"model":"one/only\\ud800","stream":${streaming},${rest}}`);
@@ -273,7 +273,7 @@ test("half a character in the model's or a member's name leaks no place", async 
   });
 });
 
-test("a stream that its client leaves is charged for what it got", async () => {
+test("a stream whose client disconnects is charged for the tokens that were sent", async () => {
   const texts = Array.from({ length: 40 }, () => "some words of it ");
   for (const finish of [[], [chunk({}, "stop")]]) {
     up.answer = (_, res) => {
@@ -303,7 +303,7 @@ const spent = async (): Promise<number> => {
   return total.completionTokens;
 };
 
-test("a client that goes away gives its place back", async () => {
+test("a client that disconnects releases its concurrency slot", async () => {
   up.answer = (_, res) => void stream(res, chunk({ role: "assistant", content: "x" }));
   const response = await raw(`{"model":"one/only","stream":true,${rest},"user":"u"}`);
   await response.body!.cancel();
@@ -313,7 +313,7 @@ test("a client that goes away gives its place back", async () => {
   });
 });
 
-test("ids are always chatcmpl, one throughout a stream", async () => {
+test("ids always begin with chatcmpl, and all chunks of a stream share one id", async () => {
   const other = (delta: object, id: string, finish: string | null = null) =>
     chunk(delta, finish, { id });
   up.answer = (request, res) =>
@@ -337,7 +337,7 @@ test("ids are always chatcmpl, one throughout a stream", async () => {
   assert.is(events.map((event) => event.choices[0].delta.content ?? "").join(""), "ab\\nc éde");
 });
 
-test("a streamed call without arguments has the empty object", async () => {
+test("a streamed call without arguments receives an empty object", async () => {
   const call = (index: number, args?: string | null) => ({
     tool_calls: [
       { index, id: `c${index}`, type: "function", function: { name: "f", arguments: args } },
@@ -370,7 +370,7 @@ test("a streamed call without arguments has the empty object", async () => {
   assert.ok(text.indexOf('"{}"') < text.indexOf('"finish_reason":"tool_calls"'), text);
 });
 
-test("whole calls without arguments or a finish reason get both", async () => {
+test("whole calls without arguments or a finish reason receive both", async () => {
   for (const finish of [undefined, null, "", "stop"]) {
     for (const args of [undefined, null, "", " \n", {}]) {
       const calls = [{ id: "c", type: "function", function: { name: "f", arguments: args } }];
@@ -387,7 +387,7 @@ test("whole calls without arguments or a finish reason get both", async () => {
   }
 });
 
-test("stream_options go on only with stream", async () => {
+test("stream_options are passed on only with stream", async () => {
   await raw(`{"model":"cheap","stream_options":{"include_usage":true},${rest}}`);
   await raw(`{"model":"cheap","stream":false,"stream_options":{"include_usage":true},${rest}}`);
   assert.equal(
@@ -396,7 +396,7 @@ test("stream_options go on only with stream", async () => {
   );
 });
 
-test("every model that chat takes can be looked up, and one that is not there has a nearest", async () => {
+test("every model that chat accepts can be looked up, and the error for an unknown one suggests the nearest", async () => {
   for (const id of ["cheap", "main/cheap", "main/whatever", "echo", "claude/x%2Fy", "agent"])
     assert.is((await gateway.request("GET", `/v1/models/${id}`)).status, 200, id);
   for (const ask of [
@@ -416,7 +416,7 @@ test("every model that chat takes can be looked up, and one that is not there ha
   assert.is((await gateway.request("GET", "/v1/models/%E0%A4%A")).status, 400);
 });
 
-test("a path that only lacks /v1 says so", async () => {
+test("the error for a path that only lacks /v1 names the right path", async () => {
   for (const [method, path] of [
     ["POST", "/chat/completions"],
     ["GET", "/models"],

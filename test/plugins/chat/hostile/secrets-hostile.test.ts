@@ -205,7 +205,7 @@ for (const [name, body] of Object.entries(spread)) {
   });
 }
 
-test("an error in a stream, or in lines of JSON, keeps its reason", async () => {
+test("an error in a stream or in JSON lines keeps its reason", async () => {
   for (const body of [
     data({ error: { message: "Why not", code: "odd" } }),
     `: a comment\n\nevent: error\n${data({ type: "error", error: { message: "Why not" } })}`,
@@ -270,7 +270,7 @@ for (const [name, answerer] of Object.entries(contents)) {
   });
 }
 
-test("credentials of the environment are hidden in errors and in the model's texts", async () => {
+test("credentials from the environment are masked in errors and in the model's texts", async () => {
   const savedEnvironment = { ...process.env };
   Object.assign(process.env, {
     AWS_ACCESS_KEY_ID: "AKIA1",
@@ -301,7 +301,7 @@ test("credentials of the environment are hidden in errors and in the model's tex
   }
 });
 
-test("what goes through on the further routes: bodies of any type and size, headers, streams", async () => {
+test("the further routes mask keys in bodies of any type and size, headers and streams", async () => {
   const routes: [string, object][] = [
     ["/v1/completions", { prompt: "x" }],
     ["/v1/images/generations", { prompt: "x" }],

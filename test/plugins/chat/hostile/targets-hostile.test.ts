@@ -76,7 +76,7 @@ async function ask(body: object, path = "/v1/chat/completions") {
 }
 
 for (const status of failures) {
-  test(`${status} of one model leaves the others of its channel, and its keys, where they were`, async () => {
+  test(`a ${status} for one model does not affect the other models and keys of its channel`, async () => {
     for (const form of ["whole", "stream", "embeddings"] as const) {
       const [path, more] =
         form === "embeddings"
@@ -102,7 +102,7 @@ for (const status of failures) {
 }
 
 for (const dialect of dialects) {
-  test(`${dialect.name} gets each setting that the caller sent, or the caller learns that it was dropped`, async () => {
+  test(`${dialect.name} receives each setting of the caller, or a header names the setting as dropped`, async () => {
     const fake = fakes.get(dialect)!;
     const model = `${dialect.name}/${dialect.model}`;
     for (const temperature of [0, 0.3, 1, 1.01, 1.5, 2]) {
@@ -128,7 +128,7 @@ for (const dialect of dialects) {
   });
 }
 
-test("the headers of a response name what was dropped apart from each other, and fit a client, whatever the names", async () => {
+test("the response headers name dropped members separately and within a client's limits, whatever the names", async () => {
   const anthropic = dialects.find(({ name }) => name === "anthropic")!;
   const model = `anthropic/${anthropic.model}`;
   const dropped = async (more: object, path?: string) => {
@@ -150,7 +150,7 @@ test("the headers of a response name what was dropped apart from each other, and
   assert.is((await ask({ model: `spare/good-${"x".repeat(30_000)}` })).status, 400);
 });
 
-test("a channel's test shows that its key is refused, whether or not a model is named", async () => {
+test("the test of a channel reports a refused key, with and without a model", async () => {
   const refusal = {
     error: { message: "Incorrect API key", type: "authentication_error", code: "invalid_api_key" },
   };

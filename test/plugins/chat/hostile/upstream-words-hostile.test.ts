@@ -82,7 +82,7 @@ for (const [what, code] of Object.entries(CODES))
       assert.match(error["param"] ?? "", /^[\x20-\x7e]{0,256}$/);
     });
 
-test("a code that looks like one is passed on", async () => {
+test("a well-formed code is passed on", async () => {
   for (const code of ["context_length_exceeded", "Throttling.User", "1301"]) {
     handler = (_req, res) => {
       res.writeHead(400, { "content-type": "application/json" });
