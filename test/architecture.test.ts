@@ -101,7 +101,7 @@ function reachedFrom(file: string): Set<string> {
   return reached;
 }
 
-test("there are sources and imports to judge", () => {
+test("there are sources and imports to check", () => {
   assert.ok(sources.length > 50, `${sources.length} files`);
   assert.ok(imports.length > 100, `${imports.length} imports`);
 });
@@ -200,7 +200,7 @@ test("every face is listed in the package's exports, and every import of one is 
   assert.equal(wrong, []);
 });
 
-test("the arrows between plugins have no circle", () => {
+test("the imports between plugins have no cycle", () => {
   const arrows = new Map<string, string[]>();
   for (const { from, to } of imports) {
     const [room, own = ""] = from.split("/");
@@ -329,7 +329,7 @@ test("no module does anything by being imported alone: the build leaves such imp
   );
 });
 
-test("the top level holds the rooms, and what belongs to the whole", () => {
+test("the top level has only the known folders and files", () => {
   const rooms = ["examples", "hooks", "kernel", "plugins", "test"];
   const files = [
     "CHANGELOG.md",

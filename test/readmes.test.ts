@@ -65,7 +65,7 @@ test("the README leads to every guide, and so does the first page of the guides"
 /** What begins so is no configuration of the gateway's. */
 const OTHERS = ["mcpServers", "from", "provider"];
 
-test("what the READMEs show of a configuration is taken by one", async () => {
+test("the configurations that the READMEs show are valid", async () => {
   const dir = temporaryDir("portico-readme-");
   const wrong: string[] = [];
   let blocks = 0;

@@ -21,7 +21,7 @@ const files = Object.fromEntries(
 
 const test = suite("the page for authors of plugins");
 
-test("its examples type-check in a folder outside the checkout", () => {
+test("the page's examples type-check in a folder outside the checkout", () => {
   assert.ok(examples.length >= 6, `${examples.length} examples`);
   const root = temporaryDir("portico-page-");
   for (const [path, text] of Object.entries(files)) {
@@ -36,7 +36,7 @@ test("its examples type-check in a folder outside the checkout", () => {
   assert.is(stdout, "");
 });
 
-test("its examples run, and the provider answers", async () => {
+test("the page's examples run, and the provider responds", async () => {
   const upstream = createServer((req, res) => {
     let body = "";
     req.on("data", (chunk) => {

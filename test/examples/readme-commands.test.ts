@@ -60,7 +60,7 @@ const isRun = (command: ReadmeCommand) =>
 
 const test = suite("commands of the READMEs");
 
-test("each is there, with its options", async () => {
+test("each command exists with its options", async () => {
   const home = temporaryDir("portico-readme-");
   const definitions = await openHome({ home }, {}, loaderFor).definitions();
   const known = new Map<string, Command>([["start", start]]);
@@ -94,7 +94,7 @@ function problemOf(
   }
 }
 
-test("what is said to be run elsewhere is still there", () => {
+test("every exception for a command run elsewhere still applies", () => {
   for (const name of Object.keys(elsewhere))
     assert.ok(
       commands.some((command) => command.kind === "shell" && isElsewhere(command, name)),
@@ -102,7 +102,7 @@ test("what is said to be run elsewhere is still there", () => {
     );
 });
 
-test("all others run", async () => {
+test("all other commands run", async () => {
   const upstream = await listening((_req, res) => {
     res.setHeader("content-type", "application/json");
     res.end(JSON.stringify({ ...completion("Hello"), text: "Hello" }));

@@ -67,7 +67,9 @@ async function command(home: HookHome, name: string, more: object): Promise<void
   await home.bus.drain();
 }
 
-test("each loads, has a description, and says what it needs", async ({ start }) => {
+test("each bundled hook loads, has a description, and names its requirements", async ({
+  start,
+}) => {
   const home = await start();
   assert.equal(
     home.host.list().map((hook) => [hook.name, hook.state]),
@@ -150,7 +152,7 @@ test("boot-md asks the agent once, and only where there is a BOOT.md", async ({ 
   assert.match(JSON.stringify(requests[0]?.["messages"]), /Say hello\./);
 });
 
-test("session-memory keeps what was said, under a name of its own each time", async ({ start }) => {
+test("session-memory stores each conversation under a name of its own", async ({ start }) => {
   const home = await start({ "session-memory": { enabled: true, messages: 3 } });
   const messages = [
     { role: "user", content: "too old" },

@@ -15,7 +15,7 @@ const errors = PorticoError.table({
   off: { code: "service_unavailable", message: "The scheduler is off." },
 });
 
-test("a situation gives its code, status, type and message with the values filled in", () => {
+test("a situation has its code, status, type and message with the values filled in", () => {
   const missing = errors.jobMissing({ id: "$& a{id}" }, { param: "id" });
   assert.ok(isPorticoError(missing));
   assert.equal(

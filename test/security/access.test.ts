@@ -226,7 +226,7 @@ const EXAMPLES: Record<Column, { current: string; named: string[]; entry: string
 };
 const OTHERS = ["main", "private", "key:other:chat1", "webhook:wide:own", "key:app2:x", "alerts2"];
 
-test("every session is seen by those alone that may see it", async () => {
+test("every session is visible only to those who may see it", async () => {
   g.script(() => "done");
   const named = PRINCIPALS.flatMap((column) => [
     ...EXAMPLES[column].named,
@@ -253,7 +253,7 @@ test("every session is seen by those alone that may see it", async () => {
   }
 });
 
-test("what a turn says goes to the main session where the row says so", async () => {
+test("a turn's result goes to the main session if the row says so", async () => {
   const announced = async (): Promise<{ role: string; content: string }[]> => {
     const { messages } = await g.json("GET", "/sessions/main");
     return messages.filter(({ content }: { content: unknown }) =>

@@ -13,7 +13,7 @@ function metricsIn(expr: string): string[] {
   return names.map((name) => name.replace(/_(?:bucket|sum|count)$/, ""));
 }
 
-test("each rule and panel asks for metrics that GET /metrics has", async () => {
+test("each rule and panel queries metrics that GET /metrics has", async () => {
   const rules: { alert: string; expr: string; annotations: { summary: string } }[] = parse(
     readExample("alerts.yml"),
   ).groups.flatMap(({ rules }: { rules: object[] }) => rules);

@@ -138,7 +138,7 @@ test("gateways of one machine use ports that their servers for the browser leave
   assert.equal(listening.length, new Set(listening).size, `${listening}`);
 });
 
-test("the unit is sound, and confines the gateway", async () => {
+test("the unit is valid and confines the gateway", async () => {
   const file = writeExample(temporaryDir("portico-unit-"), "portico@.service", {
     "/usr/bin/node ": `${process.execPath} `,
     "User=portico": "User=daemon",

@@ -29,7 +29,7 @@ async function complaint(work: () => unknown): Promise<ConfigError> {
   return assert.unreachable("it was taken") as never;
 }
 
-test("a file that is not there is an empty configuration", async () => {
+test("a missing file is an empty configuration", async () => {
   const { config } = await openWith(undefined);
   config.check();
   assert.is(config.kernel.gateway.port, 18789);
@@ -41,11 +41,11 @@ test("a file that is not there is an empty configuration", async () => {
   assert.equal(config.raw, {});
 });
 
-test("an empty file, or one of comments only, is one too", async () => {
+test("an empty file, or one with comments only, is an empty configuration too", async () => {
   for (const text of ["", "\n", "// later\n"]) (await openWith(text)).config.check();
 });
 
-test("values stand in for references, defaults for what is not said", async () => {
+test("references are replaced by values, and missing members by defaults", async () => {
   const { config } = await openWith(
     `{ // comment
       gateway: { port: "\${PORT}", auth: { token: "\${A}-\${A}" } },
@@ -91,7 +91,7 @@ test("a reference to nothing is refused", async () => {
   }
 });
 
-test("a syntax error tells line and column", async () => {
+test("a syntax error names line and column", async () => {
   const error = await complaint(() => openWith("{\n  gateway: { port: 1\n  log: {} }\n}"));
   assert.match(error.message, "portico.json: line 3, column 3: expected , or }");
   assert.match((await complaint(() => openWith("[]"))).message, "must be an object");
@@ -110,7 +110,7 @@ test("an unknown key is named with the nearest known one", async () => {
   ]);
 });
 
-test("a wrong value is named with what it must be", async () => {
+test("a wrong value is named with the expected type", async () => {
   const { config } = await openWith(
     '{ gateway: { port: "x" }, hooks: { trust: "most" }, webhooks: { rateLimit: { maxRequests: 0 } }, channels: { a: {} }, log: 5 }',
   );
@@ -133,7 +133,7 @@ test("a section complains about itself only", async () => {
   );
 });
 
-test("schemas of several owners make one; what one takes back is gone", async () => {
+test("the schemas of several owners are combined, and a withdrawn one no longer counts", async () => {
   const { config } = await openWith('{ channels: { a: { provider: "azure", apiVersion: "1" } } }');
   await complaint(() => config.check());
   const undo = config.define("azure", {
@@ -147,7 +147,7 @@ test("schemas of several owners make one; what one takes back is gone", async ()
   await complaint(() => config.check());
 });
 
-test("a section that somebody else replaces takes what either takes", async () => {
+test("a section with two owners accepts what either schema accepts", async () => {
   const { config } = await openWith('{ webhooks: { token: ["a", "b"] } }');
   config.define("mine", {
     webhooks: Type.Object({ token: Type.Array(Type.String()), extra: Type.Number({ default: 2 }) }),
@@ -178,7 +178,7 @@ test("the active configuration is frozen, and defaults are not shared", async ()
   });
 });
 
-test("set writes one key and leaves the rest, mode 0600, no leftovers", async () => {
+test("set writes one key with mode 0600, keeps the rest, and leaves no temporary files", async () => {
   const { config, file, text } = await openWith(
     '{ // mine\n  gateway: { port: 1 }, // why\n  log: { level: "${L}" },\n}\n',
     {
@@ -200,7 +200,7 @@ test("set writes one key and leaves the rest, mode 0600, no leftovers", async ()
   assert.equal(config.section("channels"), {});
 });
 
-test("set refuses what would not be right, and writes nothing", async () => {
+test("set refuses an invalid value and writes nothing", async () => {
   const { config, text } = await openWith('{ log: { level: "info" } }');
   const cases: [string, unknown, string][] = [
     ["log.level", "loud", 'log.level must be "trace"'],
@@ -254,7 +254,7 @@ test("where a wrong credential or an unset variable prevents a check, only that 
   }
 });
 
-test("a reference stands for a number where a word would do as well, and for text where any text would", async () => {
+test("a reference becomes a number where the schema also allows a word, and stays a string where it allows any string", async () => {
   const { config } = await openWith(
     '{ gateway: { workers: "${N}" }, channels: { a: { provider: "x", apiKey: "${N}" } } }',
     {
@@ -278,7 +278,7 @@ test("set repairs one of two faults", async () => {
   config.check();
 });
 
-test("many writers at once lose nothing", async () => {
+test("concurrent writers lose no change", async () => {
   const { config, file } = await openWith("{ channels: {} }");
   const other = await openConfig({ file, env: {} });
   other.define("test", schemas);
@@ -290,7 +290,7 @@ test("many writers at once lose nothing", async () => {
   assert.equal(Object.keys(third.raw["channels"] as object).sort(), names.sort());
 });
 
-test("a write that a crash left half-done is no obstacle", async () => {
+test("a write that a crash interrupted does not block later writes", async () => {
   const { config, file, text } = await openWith("{}");
   const left = join(dirname(file), ".portico.json.tmp");
   writeFileSync(left, "{ half");
@@ -323,7 +323,7 @@ test("a file that cannot be read says so", async () => {
   }
 });
 
-test("a token is made once, where there is no credential", async () => {
+test("a token is created once if there is no credential", async () => {
   const { config, file, text } = await openWith(undefined);
   assert.ok(await ensureToken(config));
   const { token } = config.kernel.gateway.auth;
@@ -342,7 +342,7 @@ test("a token is made once, where there is no credential", async () => {
   assert.not.match(readFileSync(untouched, "utf8"), "token");
 });
 
-test("it tells its secrets", async () => {
+test("the configuration lists its secrets", async () => {
   const { config } = await openWith(
     '{ gateway: { auth: { token: "t0" } }, channels: { a: { provider: "x", apiKey: ["k1", "${K}"], headers: { "x-auth": "h1", accept: "any" } } } }',
     { env: { K: "k2" } },
@@ -351,7 +351,7 @@ test("it tells its secrets", async () => {
   assert.equal(config.secrets().sort(), ["h1", "k1", "k2", "t0"]);
 });
 
-test("a token that is made can stand on a command line", () => {
+test("a generated token can be used on a command line", () => {
   const drawn = [Buffer.alloc(32, 0xfb), Buffer.alloc(32, 0xf8), Buffer.alloc(32, 7)];
   assert.match(drawn[0]!.toString("base64url"), /^-/);
   const token = generateToken(() => drawn.shift()!);

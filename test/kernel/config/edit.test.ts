@@ -35,7 +35,7 @@ test("adds to an object that stands on several lines, behind a comment", () => {
   );
 });
 
-test("makes the objects on the way", () => {
+test("creates the missing objects of a path", () => {
   const changed = setInText(CHANNELS, ["gateway", "auth", "token"], "t");
   assert.is(
     changed,
@@ -56,7 +56,7 @@ test("keeps a file plain JSON that was plain JSON", () => {
   assert.equal(JSON.parse(unsetInText(unsetInText(changed, ["e"]), ["a", "c"])), { a: { b: 1 } });
 });
 
-test("writes behind a comment that is all there is", () => {
+test("writes after a comment in a file with nothing else", () => {
   const changed = setInText("// mine\n", ["a"], 1);
   assert.match(changed, /^\/\/ mine\n\{/);
   assert.equal(plainValue(parse(changed)), { a: 1 });
@@ -78,7 +78,7 @@ test("an object replaces an object member by member", () => {
   assert.not.match(changed, "fast");
 });
 
-test("a reference stays where its meaning is written back", () => {
+test("a reference stays when its resolved value is written back", () => {
   const meaning = { provider: "openai", apiKey: "sk-1" };
   const changed = setInText(CHANNELS, ["channels", "main"], { ...meaning, weight: 3 }, meaning);
   assert.match(changed, 'apiKey: "${OPENAI_API_KEY}", weight: 3 }');
@@ -105,7 +105,7 @@ test("keeps the line ends of the file", () => {
   assert.equal(plainValue(parse(changed)), { a: 1, b: { c: 1 } });
 });
 
-test("refuses what cannot be there", () => {
+test("refuses an impossible path or value", () => {
   const isRefusal = (error: unknown) =>
     isPorticoError(error) && error.code === "invalid_request_error";
   assert.throws(() => setInText("{ a: 1 }", ["a", "b"], 1), isRefusal);
@@ -114,7 +114,7 @@ test("refuses what cannot be there", () => {
 });
 
 // biome-ignore lint/complexity/noExcessiveCognitiveComplexity: one random walk, which is read from top to bottom
-test("random edits always leave what was meant, and every comment", () => {
+test("random edits always produce the intended value and keep every comment", () => {
   let seed = 3;
   const random = (below: number) => {
     seed = (seed * 1103515245 + 12345) % 2147483648;

@@ -86,7 +86,7 @@ for (const [text, key, message] of blank) {
   });
 }
 
-test("an empty API key, header or variable of a hook is none, and no error", async () => {
+test("an empty API key, header or hook variable counts as missing and is not an error", async () => {
   const { config } = await openWith(
     '{ channels: { a: { provider: "x", apiKey: "", headers: { "x-token": "" } }, b: { provider: "x", apiKey: "${EMPTY}" } }, mine: { apiToken: "" }, hooks: { entries: { h: { env: { MY_TOKEN: "" } } } } }',
     { env: { EMPTY: "" } },
@@ -121,7 +121,7 @@ async function withEnvFile(variables: string, mode = 0o600) {
   };
 }
 
-test("variables of .env stand below the process's, and are read live", async () => {
+test("variables of .env yield to the process's own and are read again after a change", async () => {
   const { config, envFile } = await withEnvFile(
     '# mine\nexport T="t one"\nA=file\n'.replace("t one", "one"),
   );
@@ -148,7 +148,7 @@ test("variables of .env stand below the process's, and are read live", async () 
   await stop();
 });
 
-test("a .env that others may read, or with a line that is none, is refused without showing it", async () => {
+test("a .env that others may read, or that has an invalid line, is refused without showing its content", async () => {
   for (const mode of [0o644, 0o640, 0o666, 0o602]) {
     try {
       await withEnvFile("T=one\n", mode);
@@ -202,7 +202,7 @@ test("a file that is not UTF-8 is refused, and never written back with its chara
   assert.match(config.problem?.message ?? "", /utf-8/);
 });
 
-test("an entry's name inside a map of entries, and a list in its place, are met with how to write it", async () => {
+test("an entry's name inside a map of entries, and a list instead of the map, are answered with the right form", async () => {
   const { config, write } = await openWith(
     '{ mine: { places: { a: { token: "t", name: "a" } } } }',
   );
@@ -280,7 +280,7 @@ for (const text of ["{ broken", "[]", '{ gateway: { auth: { token: "${UNSET}" } 
   });
 }
 
-test("--token that is empty is said so", async () => {
+test("an empty --token is reported", async () => {
   const home = dirname((await openWith("{}")).file);
   for (const token of ["", " "])
     for (const command of ["status", "node"])

@@ -35,7 +35,7 @@ for (const text of valid) {
   });
 }
 
-test("a whole number that no double holds is the text of its digits", () => {
+test("a whole number that no double can hold is read as a string of its digits", () => {
   assert.equal(
     plainValue(parse("{ a: 7615917337495251231, b: [-9007199254740993], c: 9007199254740991 }")),
     { a: "7615917337495251231", b: ["-9007199254740993"], c: 9007199254740991 },
@@ -112,7 +112,7 @@ test("agrees with the json5 package on mutations of a real file", () => {
   assert.ok(same > 3000);
 });
 
-test("keeps the place of every value", () => {
+test("keeps the position of every value", () => {
   const text = "{\n  a: { 'b.c': [10, 20] },\n}";
   const node = findNode(parse(text), ["a", "b.c", 1]);
   assert.equal(node?.loc.start, { line: 2, column: 20, offset: 21 });
@@ -126,7 +126,7 @@ test("never sets a prototype", () => {
   assert.ok(Object.hasOwn(value, "__proto__"));
 });
 
-test("knows a text that says nothing", () => {
+test("recognises a text without any value", () => {
   assert.ok(isBlank(" // only a comment\n/* and one more */"));
   assert.not.ok(isBlank("// comment\n{}"));
 });

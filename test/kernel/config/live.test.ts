@@ -10,7 +10,7 @@ interface Status {
   config: { problem?: { message: string; line?: number } };
 }
 
-test("a token is made at the first start, kept with mode 0600, and used by the next", async () => {
+test("a token is created at the first start, stored with mode 0600, and used by later starts", async () => {
   const home = makeHome();
   const file = join(home, "portico.json");
   const first = await startGateway({ home, port: 0 });
@@ -25,7 +25,7 @@ test("a token is made at the first start, kept with mode 0600, and used by the n
   await second.stop();
 });
 
-test("a changed file is applied while running; a broken one shows, and changes nothing", async () => {
+test("a changed file is applied while the gateway runs; a broken one is reported and changes nothing", async () => {
   const gateway = await startGateway({ config: { gateway: { port: 0, auth: { token: "one" } } } });
   const status = () => gateway.json<Status>("GET", "/kernel/status");
   const write = (text: string) => gateway.write("portico.json", text);
@@ -46,7 +46,7 @@ test("a changed file is applied while running; a broken one shows, and changes n
   await gateway.stop();
 });
 
-test("what is wrong with the file keeps the gateway from starting, and is said", async () => {
+test("a mistake in the file prevents the start and is reported", async () => {
   const cases: [config: Record<string, unknown>, says: string][] = [
     [
       { gateway: { port: 0, auth: { token: "${PORTICO_NOT_SET}" } } },
@@ -67,7 +67,7 @@ test("what is wrong with the file keeps the gateway from starting, and is said",
   }
 });
 
-test("a variable of .env that only a hook requires is followed too", async () => {
+test("a change of a .env variable that only a hook requires is applied too", async () => {
   const gateway = await startGateway({
     files: {
       "hooks/e/HOOK.md":

@@ -30,7 +30,7 @@ const config = {
 };
 const schema = Type.Object({ odd: Type.Object({ seed: Type.String({ secret: true }) }) });
 
-test("secrets are masked, the rest is not", () => {
+test("only secrets are masked", () => {
   const mask = "********";
   assert.equal(maskSecrets(config, schema), {
     gateway: { port: 1, auth: { token: mask, password: mask } },
@@ -59,7 +59,7 @@ test("a part is masked by its path in the whole", () => {
   assert.is(maskSecrets("echo", undefined, ["agents", "defaults", "model"]), "echo");
 });
 
-test("the log hears of every secret", () => {
+test("every secret is registered with the log", () => {
   const secrets = collectSecrets(config, schema);
   for (const secret of [
     "t1",
@@ -82,7 +82,7 @@ test("the log hears of every secret", () => {
   for (const plain of ["echo", "eu", "wake", "json"]) assert.not.ok(secrets.includes(plain), plain);
 });
 
-test("a secret is known by its name", () => {
+test("a secret is recognised by its name", () => {
   const names = [
     "token",
     "X-Access-Token",
@@ -102,7 +102,7 @@ test("a secret is known by its name", () => {
   assert.not.ok(isSecretHeader("accept"));
 });
 
-test("values in a list or an object with a secret's name are masked too, numbers and empty texts are not", () => {
+test("values in a list or object with a secret's name are masked too, but numbers and empty strings are not", () => {
   const at = new Date(0);
   assert.equal(
     maskNamed({

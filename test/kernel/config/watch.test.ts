@@ -43,7 +43,7 @@ test("a saved change is applied, with the keys that differ", async () => {
   await stop();
 });
 
-test("a change that another one comes before, in another process, is no error", async () => {
+test("a change that another process overtakes is not an error", async () => {
   let isOvertaken = true;
   const agree = async () => {
     if (isOvertaken) throw new PorticoError("conflict", "another version has arrived");
@@ -65,7 +65,7 @@ test("a change that another one comes before, in another process, is no error", 
   await stop();
 });
 
-test("a change that changes nothing is nothing", async () => {
+test("a save without a difference applies nothing", async () => {
   const { write, changes, config, stop } = await watching("{ gateway: { port: 1 } }");
   write("{ gateway: { port: 1 }, log: {} } // says the same");
   await until("the new text", () => config.raw["log"]);
@@ -98,7 +98,7 @@ test("a broken file changes nothing, is logged with its line, and a repair clear
   await stop();
 });
 
-test("a swapped file, a removed one and a new one are followed", async () => {
+test("a swapped, removed or new file is noticed", async () => {
   const { config, file, write, changes, stop } = await watching("{ gateway: { port: 1 } }");
   writeFileSync(`${file}~`, "{ gateway: { port: 2 } }");
   renameSync(`${file}~`, file);
@@ -201,7 +201,7 @@ test("a set is active, applied once, when it resolves", async () => {
   await stop();
 });
 
-test("what was written before the watching began is seen", async () => {
+test("a change from before the start of the watcher is noticed", async () => {
   const { config, write } = await openWith("{ gateway: { port: 1 } }");
   write("{ gateway: { port: 2 } }");
   const keys: string[][] = [];

@@ -42,7 +42,7 @@ const cli = `import { defineCommand } from "portico/command-line";
 export default defineCommand({ name: "mine", summary: "Mine", run: async (io) => io.print("it is mine") });
 `;
 
-test("gateway, agent and command line agree on it", async () => {
+test("gateway, agent and command line use the same workspace", async () => {
   const home = makeHome();
   const user = makeHome();
   const workspace = join(user, "ws");

@@ -5,7 +5,7 @@ import { openAlone } from "../../../kernel/files/open-alone.ts";
 import { test } from "../../support/suite.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
-test("many that wait for what a dead process has left get it one after the other", async () => {
+test("processes that wait for a dead process's lock acquire it one after the other", async () => {
   const file = join(temporaryDir(), "lock");
   let holders = 0;
   let most = 0;

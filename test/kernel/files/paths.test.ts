@@ -8,7 +8,7 @@ import { temporaryDir } from "../../support/temporary.ts";
 
 const root = temporaryDir("portico-paths-");
 
-test("option, then environment, then the user's home", () => {
+test("the home is the option's, then the environment's, then the user's", () => {
   const env = { HOME: "/users/me", PORTICO_HOME: "/env/home", PORTICO_CONFIG: "/env/own.json" };
   assert.is(resolvePaths({ home: "/opt/home" }, env).home, "/opt/home");
   assert.is(resolvePaths({}, env).home, "/env/home");
@@ -22,7 +22,7 @@ test("option, then environment, then the user's home", () => {
   assert.is(resolvePaths({}, { HOME: "/users/me", PORTICO_HOME: "~/p" }).home, "/users/me/p");
 });
 
-test("everything else follows the home", () => {
+test("all other paths are derived from the home", () => {
   const paths = resolvePaths({ home: "rel", workspace: "/w" }, {});
   assert.is(paths.home, resolve("rel"));
   assert.is(paths.state, join(paths.home, "state"));
@@ -46,13 +46,13 @@ test("the home is made for the owner alone, whatever the umask", async () => {
   }
 });
 
-test("two that start at once make one home", async () => {
+test("two processes that start at once create one home", async () => {
   const paths = resolvePaths({ home: join(root, "at", "once") }, {});
   await Promise.all([createHome(paths), createHome(paths)]);
   assert.is(statSync(paths.workspace).mode & 0o777, 0o700);
 });
 
-test("a home that cannot be is a clear error", async () => {
+test("an impossible home is reported clearly", async () => {
   writeFileSync(join(root, "file"), "");
   for (const home of [join(root, "file"), join(root, "file", "below")]) {
     try {

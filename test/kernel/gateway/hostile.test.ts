@@ -43,7 +43,7 @@ test("the first request that is answered is judged by the hooks", async () => {
   }
 });
 
-test("nothing that a gateway makes below its home is another user's to read, whatever the umask", async () => {
+test("no other user can read what a gateway creates below its home, whatever the umask", async () => {
   const home = makeHome();
   const hook = join(home, "hooks/guard");
   mkdirSync(hook, { recursive: true, mode: 0o700 });

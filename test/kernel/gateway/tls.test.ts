@@ -58,7 +58,7 @@ function get(
   });
 }
 
-test("the gateway speaks TLS with its certificate, and takes a renewed one", async () => {
+test("the gateway speaks TLS with its certificate, and loads a renewed one", async () => {
   write(gatewayOne);
   const gateway = await startGateway({ home, config: { gateway: { tls: { cert, key } } } });
   try {
@@ -127,7 +127,7 @@ test("the gateway speaks TLS with its certificate, and takes a renewed one", asy
   }
 });
 
-test("files that cannot be used stop the start, by name", async () => {
+test("unusable certificate files stop the start and are named", async () => {
   write(gatewayOne);
   writeFileSync(join(home, "other.pem"), gatewayTwo.key);
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });

@@ -5,7 +5,7 @@ import { startGateway } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
 
-test("an upgrade that is refused has a line in the log, with its request id and without what stands in the query", async () => {
+test("a refused upgrade has a line in the log with its request id and without its query", async () => {
   const gateway = await startGateway();
   const headers = {
     connection: "upgrade",

@@ -6,7 +6,7 @@ import { quietLog } from "../../support/quiet-log.ts";
 import { test } from "../../support/suite.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
-test("a gateway that ends takes its own trace away, not that of the one that has followed it", () => {
+test("a gateway that ends removes its own trace, not that of its successor", () => {
   const state = join(temporaryDir(), "state");
   const before = { pid: process.pid, port: 1, url: "http://127.0.0.1:1" };
   const after = { ...before, port: 2, url: "http://127.0.0.1:2" };
@@ -18,7 +18,7 @@ test("a gateway that ends takes its own trace away, not that of the one that has
   assert.is(readRunning(state), undefined);
 });
 
-test("a number that another process has by now is no gateway's: after a restart of the machine, or of a container", () => {
+test("a process id that another process has since taken is not a gateway's, as after a restart of the machine or container", () => {
   const state = join(temporaryDir(), "state");
   const ours = {
     pid: process.pid,
@@ -35,7 +35,7 @@ test("a number that another process has by now is no gateway's: after a restart 
   }
 });
 
-test("one that was killed, and whose parent has not asked about it, does not run", async () => {
+test("a killed process that its parent has not reaped does not count as running", async () => {
   const state = join(temporaryDir(), "state");
   const unreaped = await startUnreaped();
   try {
@@ -50,7 +50,7 @@ test("one that was killed, and whose parent has not asked about it, does not run
   }
 });
 
-test("where the system does not say when it began, its number is believed", () => {
+test("if the system does not report a process's start, its process id alone counts", () => {
   const state = join(temporaryDir(), "state");
   const ours = { pid: process.pid, port: 1, url: "http://127.0.0.1:1" };
   leaveTrace(state, ours, quietLog());

@@ -65,7 +65,7 @@ test("an event is declared for as long as somebody declares it, by the latest wh
   assert.is(bus.spec("test:event"), undefined);
 });
 
-test("a handler that throws, rejects or hangs harms nobody and changes nothing", async () => {
+test("a handler that throws, rejects or hangs changes nothing and affects no other handler", async () => {
   const bus = makeBus();
   let aborted = false;
   bus.on("test:event", ({ context }) => {
@@ -127,7 +127,7 @@ test("only declared fields can be changed", async () => {
   assert.match(outcomes[0]?.error?.message ?? "", /read only/);
 });
 
-test("the first reply or block ends an answer event; a change event has no answers", async () => {
+test("the first reply or block ends an event with a reply; a change event has no replies", async () => {
   const bus = makeBus();
   bus.on("test:event", () => ({ reply: "one" }));
   bus.on("test:event", () => ({ block: "two" }));
@@ -186,7 +186,7 @@ test("an event that causes itself stops with the chain in the error", async () =
   assert.match(error?.message ?? "", /test:event → test:event/);
 });
 
-test("an undeclared event is an outcome", async () => {
+test("an undeclared event is reported as an outcome", async () => {
   const bus = new Bus(createLog({ level: "silent" }).log);
   const { outcomes, context } = await emit(bus);
   assert.match(outcomes[0]?.error?.message ?? "", /declared/);

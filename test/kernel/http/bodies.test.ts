@@ -41,7 +41,7 @@ const open = (port: number, bytes: string | Buffer) => {
 const start = (port: number, path: string, headers: string) =>
   `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: application/json\r\n${headers}\r\n\r\n`;
 
-test("content types: JSON in UTF-8, by whatever name", async () => {
+test("JSON in UTF-8 is accepted under every valid content type", async () => {
   const gateway = await echo();
   const rows: [Record<string, string>, number][] = [
     [{ "content-type": "application/json" }, 200],
@@ -64,7 +64,7 @@ test("content types: JSON in UTF-8, by whatever name", async () => {
   }
 });
 
-test("what is no JSON is refused with the place, not with the text", async () => {
+test("invalid JSON is refused with its position and without its text", async () => {
   const gateway = await echo();
   const bodies = [
     "",
@@ -88,7 +88,7 @@ test("what is no JSON is refused with the place, not with the text", async () =>
   assert.match(JSON.parse(reply.body).error.message, /character 7/);
 });
 
-test("bytes that are no UTF-8 are refused; a byte order mark is not", async () => {
+test("bytes that are not UTF-8 are refused, but a byte order mark is accepted", async () => {
   const gateway = await echo();
   const send = (bytes: Buffer) => {
     const request = head("POST", "/json", [
@@ -187,7 +187,7 @@ test("values, members and depth are limited, exactly, and settings move the limi
   assert.is((await ask(gateway, "POST", "/json", json, list(20))).status, 200);
 });
 
-test("the limits are those that the contract names, where no setting says otherwise", async () => {
+test("the default limits are those of the contract", async () => {
   const gateway = await echo();
   const members = (count: number) => Array.from({ length: count }, (_, i) => `"k${i}":1`).join();
   const statusOf = async (body: string) => (await ask(gateway, "POST", "/json", json, body)).status;
@@ -198,7 +198,7 @@ test("the limits are those that the contract names, where no setting says otherw
   assert.is(await statusOf(`[${'{"a":1},'.repeat(40_000)}1]`), 200);
 });
 
-test("what is too wide is refused before it is parsed: it need not even be JSON", async () => {
+test("a body with too many members is refused before parsing, even if it is not JSON", async () => {
   const gateway = await echo();
   for (const body of [
     `[${"[],".repeat(200_000)}`,
@@ -272,7 +272,7 @@ test("fetch with a body over the limit gets the 413", async () => {
   await response.text();
 });
 
-test("a small unread body keeps the connection; a large one is read away before the answer", async () => {
+test("a small unread body keeps the connection, and a large one is drained before the response", async () => {
   const gateway = await echo();
   const small = open(
     gateway.port,
@@ -334,7 +334,7 @@ test("compressed bodies are decompressed, in every coding that Node has", async 
   assert.is((await sendCompressed(gateway, { encoding: "identity", body })).status, 200);
 });
 
-test("a coding that nobody knows is 415 with those that are known", async () => {
+test("an unknown content coding receives a 415 that lists the known ones", async () => {
   const gateway = await echo();
   for (const encoding of ["compress", "gzip, gzip", "constructor", "x"]) {
     const response = await sendCompressed(gateway, { encoding, body: Buffer.from("{}") });
@@ -344,7 +344,7 @@ test("a coding that nobody knows is 415 with those that are known", async () => 
   }
 });
 
-test("limits hold for what a compressed body holds", async () => {
+test("limits apply to the decompressed body", async () => {
   const gateway = await echo({ settings: { maxBodyBytes: 100_000 } });
   const bomb = Buffer.from(JSON.stringify("x".repeat(10_000_000)));
   const wide = Buffer.from(`[${"1,".repeat(15)}1]`);
@@ -372,7 +372,7 @@ test("limits hold for what a compressed body holds", async () => {
   }
 });
 
-test("a body that stalls, or only trickles, is answered with 408", async () => {
+test("a body that stalls or only trickles receives a 408", async () => {
   const gateway = await echo({ settings: { bodyTimeoutMs: 200 } });
   const stalled = open(gateway.port, `${start(gateway.port, "/json", "content-length: 10")}{`);
   const trickle = open(gateway.port, start(gateway.port, "/json", "content-length: 100000"));
@@ -385,7 +385,7 @@ test("a body that stalls, or only trickles, is answered with 408", async () => {
   clearInterval(drip);
 });
 
-test("where no body can be late, a pause of any length is waited for", async () => {
+test("without a body timeout, a pause of any length is allowed", async () => {
   const gateway = await echo({ settings: { bodyTimeoutMs: 0 } });
   const { socket, text } = open(
     gateway.port,
@@ -424,7 +424,7 @@ test("a large body that keeps coming may take longer than the timeout", async ()
   assert.equal(JSON.parse(response.body), { length: piece.length * count });
 });
 
-test("Expect: 100-continue is answered when the body is wanted, and not when it is refused", async () => {
+test("100 Continue is sent when the body is read, and not when the request is refused", async () => {
   const gateway = await echo();
   const wanted = open(
     gateway.port,
@@ -449,7 +449,7 @@ test("Expect: 100-continue is answered when the body is wanted, and not when it 
   assert.ok(strange.headers["x-request-id"]);
 });
 
-test("a client that leaves in the middle of its body leaves no trace but its line", async () => {
+test("a client that disconnects within its body leaves only its log line", async () => {
   const gateway = await startRoutes();
   let failure: unknown;
   gateway.route("POST", "/json", { access: "public" }, async (call) => {
@@ -477,7 +477,7 @@ test("a client that leaves in the middle of its body leaves no trace but its lin
   assert.equal(noise, []);
 });
 
-test("a body is whole, also where some or all of it came before it was asked for", async () => {
+test("a body is complete even if parts of it arrive before the handler reads it", async () => {
   const gateway = await startRoutes();
   let call: Call | undefined;
   let resume = (): void => {};
@@ -503,7 +503,7 @@ test("a body is whole, also where some or all of it came before it was asked for
   }
 });
 
-test("who listens to a request hears of its end, whether or not there was a body to read", async () => {
+test("listeners of a request are notified of its end, with or without a body", async () => {
   const gateway = await startRoutes();
   let events: string[] = [];
   const listen = ({ req }: Call) => {
@@ -537,7 +537,7 @@ test("who listens to a request hears of its end, whether or not there was a body
   }
 });
 
-test("body and json may be asked for again", async () => {
+test("body and json may be read repeatedly", async () => {
   const gateway = await startRoutes();
   gateway.route("POST", "/twice", { access: "public" }, async (call) => {
     const [bytes, first] = await Promise.all([call.body(), call.json()]);
@@ -547,7 +547,7 @@ test("body and json may be asked for again", async () => {
   assert.equal(JSON.parse(response.body), { same: true, first: { a: 1 }, second: { a: 1 } });
 });
 
-test("malformed chunks are a 400, and the server goes on", async () => {
+test("malformed chunks receive a 400, and the server continues", async () => {
   const gateway = await echo();
   const { text } = open(
     gateway.port,

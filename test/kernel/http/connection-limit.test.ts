@@ -62,7 +62,7 @@ for (const [what, text] of Object.entries(IDLE))
     assert.match(await get(server), /^HTTP\/1.1 200/);
   });
 
-test("where all connections work, a new one is refused with what to do", async () => {
+test("if all connections are busy, a new one is refused with advice", async () => {
   const { server, held: releases } = await start(64, {
     maxConnections: 4,
     maxConnectionsPerAddress: 4,
@@ -79,7 +79,7 @@ test("where all connections work, a new one is refused with what to do", async (
   assert.match(await get(server), /^HTTP\/1.1 200/);
 });
 
-test("one address cannot take the places of the others", async () => {
+test("one address cannot use up the connections of the others", async () => {
   const { server, held: releases } = await start(64, {
     maxConnections: 6,
     maxConnectionsPerAddress: 3,
@@ -92,7 +92,7 @@ test("one address cannot take the places of the others", async () => {
   await Promise.all(working);
 });
 
-test("a trusted proxy has no share, and gives way to nobody else's", async () => {
+test("a trusted proxy has no share of its own, and loses no connection to others", async () => {
   const { server, held: releases } = await start(64, {
     maxConnections: 6,
     maxConnectionsPerAddress: 2,

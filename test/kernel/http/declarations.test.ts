@@ -20,7 +20,7 @@ async function errorOf(response: Response): Promise<unknown[]> {
   return [response.status, error.code, error.param];
 }
 
-test("a query that breaks its declaration does not reach the handler", async () => {
+test("a query that violates its declaration does not reach the handler", async () => {
   for (const declared of [query, async () => query]) {
     const gateway = await startRoutes();
     let calls = 0;
@@ -58,7 +58,7 @@ test("a body is checked by its declaration, and a null counts as left out", asyn
   assert.equal(await errorOf(await send("")), [400, "invalid_json", undefined]);
 });
 
-test("a body has no members that its declaration does not name, at any depth", async () => {
+test("members that a body's declaration does not name are removed or refused at every depth", async () => {
   const gateway = await startRoutes();
   const target = Type.Object({ url: Type.String(), secret: Type.Optional(Type.String()) });
   const body = Type.Object({
@@ -147,7 +147,7 @@ async function startEcho() {
   };
 }
 
-test("one input: the path overrides the body, the body the query, and null overrides nothing", async () => {
+test("in one input, the path overrides the body, the body overrides the query, and null overrides nothing", async () => {
   const send = await startEcho();
   for (const [path, body, input] of [
     ["/echo", undefined, { kind: "plain" }],
@@ -169,7 +169,7 @@ test("one input: the path overrides the body, the body the query, and null overr
     assert.equal(await send(path, body), input, `${path} ${JSON.stringify(body)}`);
 });
 
-test("one input: what breaks a declaration is 400, and no member comes in by the prototype", async () => {
+test("in one input, a violation of the declaration receives 400, and no member comes from the prototype", async () => {
   const send = await startEcho();
   for (const [path, body, param] of [
     ["/echo?profile=", undefined, "profile"],

@@ -6,7 +6,7 @@ import { findCallerAddress, getCallerKey, parseNetworks } from "../../../kernel/
 import { assertLinear } from "../../support/growth.ts";
 import { test } from "../../support/suite.ts";
 
-test("heads, addresses and bodies take time in line with their size", () => {
+test("heads, URLs and bodies take time in proportion to their size", () => {
   const from = (forwarded: string): IncomingMessage =>
     ({
       socket: { remoteAddress: "10.0.0.1" },

@@ -12,7 +12,7 @@ const link = {
   "sec-fetch-dest": "document",
 };
 
-test("a link of another site leads to the public page, and to nothing else", async () => {
+test("a link on another site opens the public page and nothing else", async () => {
   const gateway = await startRoutes();
   gateway.route("GET", "/", { access: "public" }, () => "page");
   gateway.route("POST", "/", { access: "public" }, () => "posted");
@@ -44,7 +44,7 @@ test("a link of another site leads to the public page, and to nothing else", asy
     assert.is((await ask(gateway, method, "/", link)).status, 403, method);
 });
 
-test("a page that is not public is not to be linked to", async () => {
+test("a page that is not public cannot be opened by a link", async () => {
   const gateway = await startRoutes();
   gateway.route("GET", "/", { access: "control" }, () => "state");
   assert.is((await ask(gateway, "GET", "/", link)).status, 403);

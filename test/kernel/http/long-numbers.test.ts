@@ -53,7 +53,7 @@ async function refusalOf(path: string, body: string): Promise<unknown[]> {
   return [status, code, param];
 }
 
-test("they come back as they were sent, whatever the route declares", async () => {
+test("long numbers are returned unchanged, whatever the route declares", async () => {
   const anything = Type.Object({ value: Type.Unknown() });
   const optional = Type.Object({ value: Type.Optional(Type.Unknown()), other: Type.Integer() });
   routes.route("POST", "/free", open, (call) => call.json());
@@ -73,7 +73,7 @@ test("they come back as they were sent, whatever the route declares", async () =
   assert.is((await send("/free", `{"value":${DIGITS},"__proto__":1}`)).text, `{"value":${DIGITS}}`);
 });
 
-test("what asks for a number, or for anything else, refuses them by their digits", async () => {
+test("declared types refuse long numbers and name their digits", async () => {
   const list = Type.Array(Type.Integer());
   const union = Type.Union([Type.String(), Type.Object({ id: Type.Optional(Type.String()) })]);
   const variants = {
@@ -119,7 +119,7 @@ test("a number of a great many digits is neither computed nor repeated", async (
   assert.ok(text.length < 500, text.slice(0, 500));
 });
 
-test("a query refuses them too", async () => {
+test("a query refuses long numbers too", async () => {
   const query = Type.Object({
     limit: Type.Optional(Type.Integer()),
     size: Type.Optional(Type.Number()),
@@ -149,7 +149,7 @@ async function ask(method: string, path: string, body: string, more: object = {}
   return { status: response.status, text: await response.text() };
 }
 
-test("routes of plugins refuse them where they take a number", async () => {
+test("routes of plugins refuse long numbers where they accept a number", async () => {
   for (const [method, path, body, param] of [
     ["POST", "/keys", `{"name":"a","requestsPerMinute":${DIGITS}}`, "requestsPerMinute"],
     ["POST", "/keys", `{"name":"b","models":[${DIGITS}]}`, "models[0]"],
@@ -176,7 +176,7 @@ test("routes of plugins refuse them where they take a number", async () => {
   }
 });
 
-test("the configuration holds one as the text of its digits, as its file does", async () => {
+test("the configuration keeps a long number as a string of its digits", async () => {
   const configResponse = await fetch(`${gateway.url}/kernel/config`, {
     headers: { authorization: `Bearer ${gateway.token}` },
   });
@@ -197,7 +197,7 @@ test("the configuration holds one as the text of its digits, as its file does", 
   assert.match(file, new RegExp(`seed"?: *"${DIGITS}"`));
 });
 
-test("the audit trail has them as texts", async () => {
+test("the audit trail records long numbers as strings", async () => {
   const payload = `{"kind":"hook","event":"report:daily","context":{"id":${DIGITS},"all":[${DIGITS}]}}`;
   const job = `{"name":"audited","schedule":"every 1d","payload":${payload}}`;
   assert.is((await ask("POST", "/cron/jobs", job)).status, 200);
@@ -207,7 +207,7 @@ test("the audit trail has them as texts", async () => {
   assert.not.match(JSON.stringify(entry), /digits/);
 });
 
-test("a tool that is called over MCP gets them where it takes every value", async () => {
+test("a tool called over MCP receives long numbers where it accepts any value", async () => {
   const call = async (id: string, args: string) => {
     const params = `{"name":"repeat","arguments":${args}}`;
     const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;

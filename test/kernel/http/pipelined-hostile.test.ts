@@ -61,7 +61,7 @@ async function statuses(
   return statusCodes;
 }
 
-test("what comes behind a request that ends the connection gets no response, and harms nobody", async () => {
+test("requests after one that ends the connection receive no response and do no harm", async () => {
   const gateway = await startHere();
   const { plain, large, unread, nothing, refused, broken } = gateway;
   const rows = [
@@ -85,7 +85,7 @@ test("what comes behind a request that ends the connection gets no response, and
   await until("their end", () => gateway.active === 0);
 });
 
-test("cut anywhere they end the same way", async () => {
+test("the outcome is the same wherever the bytes are cut", async () => {
   const gateway = await startHere();
   for (const pieceBytes of [1, 7, 50, 160]) {
     assert.equal(

@@ -6,7 +6,7 @@ import { createErrorForms } from "../../../kernel/http/response/errors.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { test } from "../../support/suite.ts";
 
-test("a handshake that comes to no end ends its connection", () => {
+test("an unfinished handshake ends its connection", () => {
   for (const code of ["ERR_TLS_HANDSHAKE_TIMEOUT", "ERR_SSL_HTTP_REQUEST", "ECONNRESET"]) {
     const socket = new PassThrough();
     endBroken(

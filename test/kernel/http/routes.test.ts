@@ -10,7 +10,7 @@ test.after(stopRoutes);
 
 const open = { access: "public" } as const;
 
-test("what a handler returns is the answer", async () => {
+test("a handler's return value is the response", async () => {
   const gateway = await startRoutes();
   gateway.route("GET", "/value", open, () => ({ a: "ü" }));
   gateway.route("GET", "/null", open, async () => null);
@@ -58,7 +58,7 @@ test("what a handler returns is the answer", async () => {
   assert.ok(self.headers["x-request-id"] && self.headers["x-content-type-options"]);
 });
 
-test("a well-formed request id is kept, any other replaced, on errors too", async () => {
+test("a well-formed request id is kept and any other replaced, on errors too", async () => {
   const gateway = await startRoutes();
   let inside = "";
   gateway.route("GET", "/item", open, (call) => {
@@ -82,7 +82,7 @@ test("a well-formed request id is kept, any other replaced, on errors too", asyn
   assert.is(new Set(ids.map(({ headers }) => headers["x-request-id"])).size, 50);
 });
 
-test("unknown paths, methods and HEAD", async () => {
+test("unknown paths receive 404, wrong methods 405, and HEAD the head of GET", async () => {
   const gateway = await startRoutes();
   gateway.route("GET", "/item/:id", open, (call) => ({ id: call.params["id"] }));
   gateway.route("DELETE", "/item/:id", open, () => reply(204));
@@ -113,7 +113,7 @@ test("unknown paths, methods and HEAD", async () => {
   assert.is(lost.body, "");
 });
 
-test("path, parameters and query", async () => {
+test("a handler receives path, parameters and query", async () => {
   const gateway = await startRoutes();
   const describe = ({ path, params, query, method }: Call) => ({
     path,
@@ -175,7 +175,7 @@ test("the more literal route wins, whatever the order of registration", async ()
   }
 });
 
-test("of two owners of a route the later wins while it is there, then the earlier is back", async () => {
+test("of two owners of a route the later wins until it is removed, then the earlier one applies again", async () => {
   const gateway = await startRoutes();
   const get = async (path: string) => (await ask(gateway, "GET", path)).body;
   for (const [path, requestPath] of [
@@ -192,7 +192,7 @@ test("of two owners of a route the later wins while it is there, then the earlie
   }
 });
 
-test("a request in flight ends on the route it was given, while new ones go to the new route", async () => {
+test("a request in progress ends on its route, while new requests go to the new route", async () => {
   const gateway = await startRoutes();
   let release = (_: string) => {};
   const undo = gateway.route(
@@ -213,7 +213,7 @@ test("a request in flight ends on the route it was given, while new ones go to t
   assert.is((await running).body, '"old"');
 });
 
-test("a route that goes is gone; routes() lists what is there", async () => {
+test("a removed route receives no requests, and routes() lists the current ones", async () => {
   const gateway = await startRoutes();
   const undo = gateway.route("GET", "/gone", { access: "client", summary: "Going." }, () => 1);
   const { error, ...route } = JSON.parse(JSON.stringify(gateway.routes()))[0];
@@ -224,7 +224,7 @@ test("a route that goes is gone; routes() lists what is there", async () => {
   assert.equal(gateway.routes(), []);
 });
 
-test("errors: ours as they are, everything else generic, logged with its stack and the request id", async () => {
+test("Portico's own errors are sent as they are; others become a generic error and are logged with stack and request id", async () => {
   const gateway = await startRoutes();
   gateway.route("GET", "/conflict", open, () => {
     throw new PorticoError("conflict", "It is running.", {
@@ -284,7 +284,7 @@ test("errors: ours as they are, everything else generic, logged with its stack a
   }
 });
 
-test("error forms: the longest prefix wins, on whole segments, and a broken form falls back", async () => {
+test("of the error formats, the longest prefix of whole segments wins, and a failing format falls back", async () => {
   const gateway = await startRoutes();
   const form =
     (name: string): ErrorForm =>
@@ -312,7 +312,7 @@ test("error forms: the longest prefix wins, on whole segments, and a broken form
   });
 });
 
-test("an error after the answer began cuts it off and is logged", async () => {
+test("an error after the start of the response cuts it off and is logged", async () => {
   const gateway = await startRoutes();
   gateway.route("GET", "/half", open, async (call) => {
     call.res.writeHead(200, { "content-length": "100" });
@@ -332,7 +332,7 @@ test("an error after the answer began cuts it off and is logged", async () => {
   );
 });
 
-test("signal tells a handler that its client has left, and only then", async () => {
+test("signal is aborted when the client disconnects, and only then", async () => {
   const gateway = await startRoutes();
   const signals: AbortSignal[] = [];
   let release = () => {};
@@ -359,7 +359,7 @@ test("signal tells a handler that its client has left, and only then", async () 
   assert.not.ok(gateway.lines.some(({ level }) => level === "error" || level === "warn"));
 });
 
-test("one line for each request: without query, with status, time and size", async () => {
+test("each request has one log line with status, time and size, and without its query", async () => {
   const gateway = await startRoutes();
   gateway.route("GET", "/item/:id", open, (call) => {
     call.log.warn("from inside");
@@ -387,7 +387,7 @@ test("one line for each request: without query, with status, time and size", asy
   );
 });
 
-test("the lines of one connection together have the bytes that went out on it", async () => {
+test("the log lines of one connection add up to the bytes that were sent on it", async () => {
   const gateway = await startRoutes();
   gateway.route("GET", "/a", open, () => ({ a: "a".repeat(100) }));
   gateway.route("GET", "/b", open, async () => ({ b: 1 }));

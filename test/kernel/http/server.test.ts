@@ -19,7 +19,7 @@ function request(port: number, path: string, headers = ""): Socket {
   return socket;
 }
 
-test("a port that is in use, and an address of another machine, are named with the way out", async () => {
+test("a port in use and an address of another machine are named with a remedy", async () => {
   const first = await startRoutes();
   const start = async (gateway: Record<string, unknown>) => {
     try {
@@ -61,7 +61,7 @@ test("close ends idle connections at once, even those that never spoke", async (
   await ends;
 });
 
-test("close lets a running answer end, with `connection: close`, and takes no new connection", async () => {
+test("close lets a running response end with `connection: close`, and accepts no new connection", async () => {
   const gateway = await startRoutes();
   let release = (_: unknown) => {};
   gateway.route(
@@ -88,7 +88,7 @@ test("close lets a running answer end, with `connection: close`, and takes no ne
   assert.is(gateway.active, 0);
 });
 
-test("close cuts what is left when its grace is over", async () => {
+test("close cuts the remaining connections after its grace period", async () => {
   const gateway = await startRoutes({ gateway: { shutdownTimeoutMs: 50 } });
   let signal: AbortSignal | undefined;
   gateway.route("GET", "/never", open, (call) => {
@@ -104,7 +104,7 @@ test("close cuts what is left when its grace is over", async () => {
   await until("the signal", () => signal?.aborted);
 });
 
-test("a client that offers HTTP/2 gets an ordinary answer, with its body read", async () => {
+test("a client that offers HTTP/2 receives an HTTP/1.1 response, and its body is read", async () => {
   const gateway = await startRoutes();
   gateway.route("POST", "/json", open, async (call) => ({ got: await call.json() }));
   gateway.route("GET", "/item", open, () => 1);
@@ -127,7 +127,7 @@ test("a client that offers HTTP/2 gets an ordinary answer, with its body read", 
   assert.is(all.match(/HTTP\/1.1 200/g)?.length, 2);
 });
 
-test("what is no HTTP is answered with 400, a head that is too large with 431, and the server goes on", async () => {
+test("bytes that are not HTTP receive 400, a head that is too large receives 431, and the server continues", async () => {
   const gateway = await startRoutes();
   gateway.route("GET", "/item", open, () => 1);
   const rows: [string, number][] = [
@@ -154,14 +154,14 @@ test("what is no HTTP is answered with 400, a head that is too large with 431, a
   assert.is((await ask(gateway, "GET", "/item")).status, 200);
 });
 
-test("a head that does not come to its end is answered with 408", async () => {
+test("an incomplete head receives a 408", async () => {
   const gateway = await startRoutes({ settings: { headersTimeoutMs: 100 } });
   const response = await exchange(gateway.port, "GET /item HTTP/1.1\r\nhost: x\r\n");
   assert.is(response.status, 408);
   assert.is(codeOf(response), "request_timeout");
 });
 
-test("requests that come in one packet are answered in order", async () => {
+test("requests in one packet receive their responses in order", async () => {
   const gateway = await startRoutes();
   gateway.route("GET", "/:name", open, async (call) => {
     if (call.params["name"] === "slow") await new Promise((resolve) => setTimeout(resolve, 20));

@@ -64,7 +64,7 @@ test("upgrades pass the same guards as requests", async () => {
   assert.is(codeOf(rebound), "forbidden_host");
 });
 
-test("an upgrade that passes is handed over, outlives the answers, and goes when the server closes", async () => {
+test("an accepted upgrade is handed over, outlives the responses, and ends when the server closes", async () => {
   const server = await sockets();
   const talk = async (path: string, headers: Record<string, string>) => {
     const ws = new WebSocket(`ws://127.0.0.1:${server.port}${path}`, { headers });

@@ -2,7 +2,7 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { beginBounded, Interrupted, runBounded } from "../../../kernel/loader/bounded.ts";
 
-test("answers what the work answers, throws what it throws", () => {
+test("returns the result of the work and throws its errors", () => {
   assert.is(
     runBounded(() => 42, 1000),
     42,
@@ -57,7 +57,7 @@ test("limits of any length: V8's timers take the short ones, a thread the long o
   }
 });
 
-test("may be nested", () => {
+test("bounded calls may be nested", () => {
   const outer = runBounded(() => {
     assert.throws(
       () =>
@@ -75,7 +75,7 @@ test("promises pass through", async () => {
   assert.is(await runBounded(async () => "later", 1000), "later");
 });
 
-test("of calls that begin together each answers for itself", async () => {
+test("calls that begin together return their own results", async () => {
   const began: string[] = [];
   const begin = (name: string, limitMs: number, work = () => {}) =>
     beginBounded(() => {

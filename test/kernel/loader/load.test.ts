@@ -61,7 +61,7 @@ test("TypeScript with imports, JSON, packages of its own and the host's module",
   ]);
 });
 
-test("whatever its path contains, it loads, and its errors are reported with file and line", async () => {
+test("a module loads whatever its path contains, and its errors are reported with file and line", async () => {
   for (const odd of ["a (1)", "100%", "a%20b#c", "a:1:2", "ü ñ", "[x] {y} *?", "a'b\"c"]) {
     const entry = write({
       [`${odd}/handler.ts`]: 'import { boom } from "./boom.ts";\nexport default () => boom();',
@@ -87,7 +87,7 @@ test("whatever its path contains, it loads, and its errors are reported with fil
   }
 });
 
-test("what a data: URL holds is part of the file in which it stands", async () => {
+test("the content of a data: URL is part of the file that contains it", async () => {
   const entry = write({
     "handler.ts": `
       import { here } from "data:text/javascript,export const here = 1";
@@ -99,7 +99,7 @@ test("what a data: URL holds is part of the file in which it stands", async () =
   assert.equal(inputs, [entry]);
 });
 
-test("letters of any script, wherever they stand", async () => {
+test("letters of any script are accepted at every position", async () => {
   const words = `
       /*! → */
       export default () => [/[一-龥]+/.exec("x漢字")?.[0], /(?<名>[→😀])/u.exec("a😀")?.groups?.名, "→".length, \`é→\`];
@@ -121,7 +121,7 @@ test("letters of any script, wherever they stand", async () => {
   }
 });
 
-test("the usual ways of finding one's own directory", async () => {
+test("the usual ways to determine a module's own directory work", async () => {
   const entry = write({
     "handler.ts": `
       import { dirname } from "node:path";
@@ -133,7 +133,7 @@ test("the usual ways of finding one's own directory", async () => {
   assert.equal((await loader().load(entry)).exports["default"], [entry, dir, entry, dir]);
 });
 
-test("import.meta.resolve, as Node has it", async () => {
+test("import.meta.resolve works as in Node", async () => {
   const entry = write({
     "handler.ts": `
       import { place } from "./lib/place.ts";

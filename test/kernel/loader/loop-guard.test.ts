@@ -12,7 +12,7 @@ function run(code: string, limitMs = 30): unknown {
   return new Function("$t", guardLoops(code, "$t"))(guard.tick);
 }
 
-test("conditions ask first, everything else stays", () => {
+test("guards run before loop conditions, and all other code stays unchanged", () => {
   const cases: [string, string][] = [
     ["while (true) {}", "while (t()&&(true)) {}"],
     ["while (a)\n  b();", "while (t()&&(a))\n  b();"],
@@ -25,7 +25,7 @@ test("conditions ask first, everything else stays", () => {
   for (const [code, guarded] of cases) assert.is(guardLoops(code, "t"), guarded);
 });
 
-test("what only looks like a loop is left alone", () => {
+test("code that only looks like a loop stays unchanged", () => {
   for (const code of [
     "const s = \"while (true) {}\" + 'for (;;) {}';",
     'const s = `while (true) {} ${"for (;;)"} \\` for (;;)`;',
@@ -44,7 +44,7 @@ test("what only looks like a loop is left alone", () => {
   }
 });
 
-test("no code with a loop to guard is passed over", () => {
+test("no code with a loop stays unguarded", () => {
   for (const loop of [
     "while (x) {}",
     "do {} while (x);",
@@ -76,7 +76,7 @@ test("loops inside templates are found", () => {
   );
 });
 
-test("loops that end do what they did", () => {
+test("loops that end behave as before", () => {
   assert.is(
     run(
       "let n = 0; for (let i = 0; i < 100000; i++) n += i; let k = 5; while (k-- > 0) n++; do n++; while (n < 0); return n;",
@@ -86,7 +86,7 @@ test("loops that end do what they did", () => {
   );
 });
 
-test("endless loops end, whatever they catch", () => {
+test("endless loops are ended, whatever they catch", () => {
   for (const code of [
     "while (true) {}",
     "for (;;) ;",
@@ -108,7 +108,7 @@ test("a loop that awaits settled promises only ends too", async () => {
   assert.instance(error, EndlessLoopError);
 });
 
-test("a loop that lets others have their turn may go on for ever", async () => {
+test("a loop that yields to the event loop may run without end", async () => {
   const code =
     "return (async () => { let n = 0; while (n < 40) { await new Promise((r) => setTimeout(r, 1)); n++; } return n; })()";
   assert.is(await run(code, 20), 40);

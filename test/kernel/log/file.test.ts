@@ -21,7 +21,7 @@ const root = temporaryDir("portico-log-");
 
 const read = (file: string) => (existsSync(file) ? readFileSync(file, "utf8") : "");
 
-test("a file that has grown moves away while the log goes on", async () => {
+test("a file that has grown too large is moved away while the log continues", async () => {
   const file = join(root, "grown.log");
   writeFileSync(`${file}.1`, "older\n");
   const log = new LogFile({
@@ -40,7 +40,7 @@ test("a file that has grown moves away while the log goes on", async () => {
   assert.is(statSync(file).mode & 0o777, 0o600);
 });
 
-test("of several that find it full one moves it away, and no line is lost", async () => {
+test("when several writers meet a full file, one of them moves it away and no line is lost", async () => {
   const file = join(root, "shared.log");
   const errors: unknown[] = [];
   const open = () => new LogFile({ file, maxBytes: 600, onError: (error) => errors.push(error) });
@@ -58,7 +58,7 @@ test("of several that find it full one moves it away, and no line is lost", asyn
   assert.equal([errors, existsSync(`${file}.lock`)], [[], false]);
 });
 
-test("one that finds the full file moved away, and none in its place yet, loses no line", async () => {
+test("a writer that meets a moved file without a new one in its place loses no line", async () => {
   const file = join(root, "moved.log");
   const errors: unknown[] = [];
   const log = new LogFile({ file, maxBytes: 100, onError: (error) => errors.push(error) });
@@ -75,7 +75,7 @@ test("one that finds the full file moved away, and none in its place yet, loses 
   assert.equal([read(`${file}.1`), read(file), errors], ["x".repeat(200), "next\n", []]);
 });
 
-test("a lock that a process has left when it died keeps nobody for long", async () => {
+test("a lock that a dead process left behind blocks nobody for long", async () => {
   const file = join(root, "left.log");
   writeFileSync(file, "x".repeat(200));
   writeFileSync(`${file}.lock`, "");

@@ -8,7 +8,7 @@ function collect(): { lines: string[]; book: ReturnType<typeof createLog> } {
   return { lines, book: createLog({ write: (line) => lines.push(line) }) };
 }
 
-test("a secret shows nowhere: not by key, not in a message, not in an error", () => {
+test("a secret appears nowhere: not by key, not in a message, not in an error", () => {
   const { lines, book } = collect();
   book.addSecret("canary-7f3a");
   book.log.info(
@@ -27,7 +27,7 @@ test("a secret shows nowhere: not by key, not in a message, not in an error", ()
   assert.is(lines.length, 3);
 });
 
-test("a secret is found as JSON writes it, and only in strings: a line stays JSON", () => {
+test("a secret is masked in its JSON form, and only in strings, so that a line stays JSON", () => {
   const { lines, book } = collect();
   for (const secret of ['pa"ss\\word', "12345678", "two\nlines", "nested"]) book.addSecret(secret);
   book.log.info({ n: 12345678, s: "id 12345678", deep: ['pa"ss\\word'] }, 'with pa"ss\\word');
@@ -81,7 +81,7 @@ test("recent lines are kept and followers get new ones", () => {
   assert.match(followed[0] ?? "", /two/);
 });
 
-test("the last lines are whole, whatever their size and script, and no more than asked for", () => {
+test("the last lines are complete, whatever their size and script, and no more than the requested number", () => {
   const recent = createRecentLines(100, 4096);
   const lines = Array.from({ length: 500 }, (_, i) => `${i} ${"añ日😀".repeat(i % 40)}`);
   lines.splice(450, 0, "long ".repeat(5000));

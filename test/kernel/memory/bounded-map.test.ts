@@ -5,7 +5,7 @@ import { suite } from "../../support/suite.ts";
 
 const test = suite("bounded map");
 
-test("what was set longest ago is forgotten first", () => {
+test("the entry that was set longest ago is removed first", () => {
   const map = new BoundedMap<number>({ maxEntries: 3 });
   for (const [i, key] of ["a", "b", "c", "a", "d"].entries()) map.set(key, i);
   assert.equal(
@@ -18,7 +18,7 @@ test("what was set longest ago is forgotten first", () => {
   );
 });
 
-test("keys and values count by what they take", () => {
+test("keys and values count with their size", () => {
   const map = new BoundedMap<string>({
     maxEntries: 1000,
     maxBytes: 1000,
@@ -34,7 +34,7 @@ test("keys and values count by what they take", () => {
   assert.is(map.get("a"), "b");
 });
 
-test("what goes makes room", () => {
+test("a removed entry makes room", () => {
   const map = new BoundedMap<undefined>({ maxEntries: 10, maxBytes: 100, sizeOf: () => 40 });
   map.set("a", undefined).set("b", undefined);
   assert.ok(map.delete("a"));

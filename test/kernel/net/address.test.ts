@@ -36,7 +36,7 @@ test("X-Forwarded-For counts only behind a trusted proxy, from the right", () =>
   assert.not.ok(parseNetworks(proxies).contains("unknown"));
 });
 
-test("what is no address or range is named", () => {
+test("an invalid address or range is named in the error", () => {
   for (const entry of ["proxy.lan", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/8/8", "::/129", ""]) {
     assert.throws(
       () => parseNetworks(["10.0.0.0/8", entry]),
@@ -45,7 +45,7 @@ test("what is no address or range is named", () => {
   }
 });
 
-test("loopback, strictly", () => {
+test("only exact loopback addresses count as loopback", () => {
   for (const ip of ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"])
     assert.ok(isLoopback(ip), ip);
   for (const ip of ["", "0.0.0.0", "::", "127.evil.test", "128.0.0.1", "::ffff:10.0.0.1", "*"]) {
@@ -67,7 +67,7 @@ test("the throttle slides, and what it refuses does not lengthen the wait", () =
   assert.is(throttle.fail("a")?.headers?.["retry-after"], "1");
 });
 
-test("an IPv6 caller is its /64", () => {
+test("an IPv6 caller is identified by its /64 network", () => {
   const throttle = createThrottle({ limit: 1 });
   assert.not(throttle.fail("2001:db8:1:2::1"));
   assert.ok(throttle.fail("2001:0db8:1:2:ffff::7"));

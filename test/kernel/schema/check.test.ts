@@ -41,7 +41,7 @@ const schema = Type.Object({
 const check = compile(schema);
 const message = { role: "user", content: "hi" };
 
-test("defaults are filled in, and what came in stays as it was", () => {
+test("defaults are filled in, and the input stays unchanged", () => {
   const input = Object.freeze({
     model: "m",
     messages: [message],
@@ -56,7 +56,7 @@ test("defaults are filled in, and what came in stays as it was", () => {
   assert.equal(input.tags, { a: {} });
 });
 
-test("null is absent for what may be absent, unless it may be null; what came in stays as it was", () => {
+test("null counts as absent for an optional member unless the schema allows null, and the input stays unchanged", () => {
   const optional = {
     temperature: null,
     schedule: null,
@@ -89,7 +89,7 @@ test("null is absent for what may be absent, unless it may be null; what came in
   );
 });
 
-test("what fits, and has no defaults, is returned as it is", () => {
+test("a valid value without defaults is returned unchanged", () => {
   const message = { role: "user", extra: { id: new ExactNumber("9007199254740993") } };
   const list = compile(
     Type.Object({

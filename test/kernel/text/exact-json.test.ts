@@ -5,7 +5,7 @@ import { suite } from "../../support/suite.ts";
 
 const test = suite("exact JSON");
 
-test("whole numbers that no double holds keep their digits, wherever they stand", () => {
+test("whole numbers that no double can hold keep their digits at every position", () => {
   for (const digits of [
     "9007199254740993",
     "-9007199254740993",
@@ -39,7 +39,7 @@ test("everything else is read and written as JSON.parse and JSON.stringify do", 
   assert.is(exactJson.stringify(undefined), undefined);
 });
 
-test("what is not JSON is refused, however many digits it has", () => {
+test("invalid JSON is refused, however many digits it has", () => {
   for (const text of [
     "00000000000000000",
     "{9007199254740993:1}",
@@ -53,7 +53,7 @@ test("what is not JSON is refused, however many digits it has", () => {
     );
 });
 
-test("as a text it is its digits, and in arithmetic the nearest double", () => {
+test("an exact number converts to its digits as a string, and to the nearest double in arithmetic", () => {
   const number = new ExactNumber("9007199254740993");
   assert.is(`${number}`, "9007199254740992".replace(/2$/, "3"));
   assert.is(Number(number), 9007199254740992);

@@ -17,7 +17,7 @@ for (const [text, path] of pairs) {
   });
 }
 
-test("what is no path is refused", () => {
+test("an invalid path is refused", () => {
   for (const text of ["", ".", "a..b", "a[", "a[x]", "a b", ".a", "a."])
     assert.throws(() => parseKeyPath(text), /key/, text);
 });

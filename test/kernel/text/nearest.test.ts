@@ -10,18 +10,18 @@ const events = [
   "agent:bootstrap",
 ];
 
-test("a slip finds the word that was meant", () => {
+test("a misspelling leads to the intended word", () => {
   assert.is(didYouMean("message:recieved", events), "message:received");
   assert.is(didYouMean("mesage:sent", events), "message:sent");
   assert.is(didYouMean("Agent:Bootstrap", events), "agent:bootstrap");
   assert.is(didYouMean("prot", ["post", "port"]), "port");
 });
 
-test("the beginning of a word finds it", () => {
+test("the beginning of a word leads to the whole word", () => {
   assert.is(didYouMean("agent", events), "agent:bootstrap");
 });
 
-test("a strange word finds nothing", () => {
+test("an unrelated word has no nearest word", () => {
   assert.is(didYouMean("zebra", events), undefined);
   assert.is(didYouMean("", events), undefined);
   assert.is(didYouMean("x", []), undefined);

@@ -10,7 +10,7 @@ test("work that may take longer than any timer is waited for", async () => {
   }
 });
 
-test("a timer's duration is 1 ms to the longest, or what is said beside it", () => {
+test("a timer's duration is from 1 ms to the longest, unless its schema states another minimum", () => {
   const { parse } = compile(timerMs({}));
   for (const ms of [1, LONGEST_TIMER_MS]) assert.is(parse(ms), ms);
   for (const ms of [0, -1, 0.5, LONGEST_TIMER_MS + 1, Number.NaN, "30s"])

@@ -25,7 +25,7 @@ function after<E extends keyof AttemptEvent>(
   return slot.attempt;
 }
 
-test("a version that starts well runs, and shows no problem any more", () => {
+test("a version that starts successfully runs and reports no problem", () => {
   const begun = after({ state: "due", problem }, "begin", { id: "v1" });
   assert.equal(begun, { state: "starting", id: "v1", problem });
   assert.equal(after(begun, "succeed", { id: "v1" }), { state: "running", id: "v1" });
@@ -45,7 +45,7 @@ test("a failure that can vanish is tried again at the next look", () => {
   assert.equal(after(end, "rescan", {}), { state: "due", problem });
 });
 
-test("the failure of a version that is not meant any more changes nothing", () => {
+test("the failure of a superseded version changes nothing", () => {
   const newer: Attempt = { state: "starting", id: "v2" };
   for (const attempt of [newer, NOT_TRIED, { state: "running", id: "v2" }] as const)
     assert.is(after(attempt, "fail", { id: "v1", problem, isPassing: false }), attempt);
@@ -61,7 +61,7 @@ test("a restart of the old version does not end the start of a newer one", () =>
   assert.equal(after(starting, "succeed", { id: "v0" }), { state: "starting", id: "v1" });
 });
 
-test("a version that gives way is due again", () => {
+test("a version that yields to another is due again", () => {
   assert.equal(after(starting, "giveWay", { id: "v1" }), { state: "due", problem: undefined });
   assert.is(after(failed, "giveWay", { id: "v1" }), failed);
 });

@@ -79,7 +79,7 @@ test.after.each((context) => {
 
 const put = (...parts: string[]) => writeFileSync(join(...parts), String(Math.random()));
 
-test("tells the directory of a changed file, however deep", async ({ root, open, after }) => {
+test("the directory of a changed file is reported at any depth", async ({ root, open, after }) => {
   mkdirSync(join(root, "a/lib"), { recursive: true });
   put(root, "a/lib/x.ts");
   await open();
@@ -127,7 +127,7 @@ test("a change before a large root is watched, and after the wait for it, is rep
   await context.after(() => put(context.root, "399/lib/z.ts"));
 });
 
-test("changes that never end are reported within the cap", async ({ root, open, after }) => {
+test("unending changes are reported within the cap", async ({ root, open, after }) => {
   mkdirSync(join(root, "a"), { recursive: true });
   await open({ quietMs: 100, capMs: 200 });
   let timer: NodeJS.Timeout | undefined;
@@ -137,7 +137,7 @@ test("changes that never end are reported within the cap", async ({ root, open, 
   clearInterval(timer);
 });
 
-test("node_modules and .git are not looked at, a root below node_modules is", async (context) => {
+test("node_modules and .git are not watched, but a root below node_modules is", async (context) => {
   context.root = join(context.base, "node_modules/pkg/hooks");
   mkdirSync(join(context.root, "a"), { recursive: true });
   mkdirSync(join(context.root, "b/node_modules/dep"), { recursive: true });
@@ -151,14 +151,14 @@ test("node_modules and .git are not looked at, a root below node_modules is", as
   assert.equal(dirs, [join(context.root, "a")]);
 });
 
-test("a root that is not there yet, several levels down", async (context) => {
+test("a root that is created later, several levels down, is watched", async (context) => {
   context.root = join(context.base, "one/two/root");
   await context.open();
   await context.after(() => mkdirSync(join(context.root, "a"), { recursive: true }));
   await context.until(() => put(context.root, "a/x.ts"), join(context.root, "a"));
 });
 
-test("a root that is removed, comes back, and is replaced", async ({
+test("a root that is removed, created again, and replaced is watched", async ({
   root,
   base,
   open,
@@ -178,7 +178,7 @@ test("a root that is removed, comes back, and is replaced", async ({
   await until(() => put(root, "b/x.ts"), join(root, "b"));
 });
 
-test("a root that is not there yet, whose parent is made again", async (context) => {
+test("a missing root whose parent is created again is watched", async (context) => {
   const parent = join(context.base, "one");
   context.root = join(parent, "root");
   mkdirSync(parent);
@@ -191,7 +191,7 @@ test("a root that is not there yet, whose parent is made again", async (context)
   await context.until(() => put(context.root, "a/x.ts"), join(context.root, "a"));
 });
 
-test("a root, and a directory there, removed and made again within a moment", async ({
+test("a root and a directory below it that are recreated at once are watched", async ({
   root,
   open,
   after,
@@ -209,7 +209,7 @@ test("a root, and a directory there, removed and made again within a moment", as
   }
 });
 
-test("a directory that is renamed, and two that change places", async ({
+test("a renamed directory, and two that change places, are reported", async ({
   root,
   open,
   after,
@@ -230,7 +230,7 @@ test("a directory that is renamed, and two that change places", async ({
     await until(() => put(root, name, "lib/x.ts"), join(root, name));
 });
 
-test("linked directories: edits behind the link, and the link pointed elsewhere", async ({
+test("edits behind a linked directory, and a changed link, are reported", async ({
   root,
   base,
   open,
@@ -251,14 +251,14 @@ test("linked directories: edits behind the link, and the link pointed elsewhere"
   await until(() => put(base, "v2/x.ts"), join(root, "link"));
 });
 
-test("a link to itself among the entries", async ({ root, open, until }) => {
+test("a link to itself does no harm", async ({ root, open, until }) => {
   mkdirSync(join(root, "a"), { recursive: true });
   symlinkSync("loop", join(root, "loop"));
   await open();
   await until(() => put(root, "a/x.ts"), join(root, "a"));
 });
 
-test("a rescan comes without any hint", async ({ root, open, after }) => {
+test("a rescan happens without a notification", async ({ root, open, after }) => {
   mkdirSync(root);
   await open({ rescanMs: 100 });
   assert.equal(await after(() => {}), []);

@@ -19,7 +19,7 @@ async function doors(options: TestServerOptions = {}) {
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
 
-test("the matrix of credentials and accesses", async () => {
+test("every combination of credential and access level has its expected status", async () => {
   const both = { token: "right-token", password: "right-password" };
   const rows: [AuthSettings, Record<string, string>, Partial<Record<Access, number>>][] = [
     [both, {}, { gateway: 401, client: 401, control: 401, public: 200, own: 200 }],
@@ -137,7 +137,7 @@ test("the matrix of credentials and accesses", async () => {
   }
 });
 
-test("repeated failures from one address: 429 with Retry-After; a right token always passes", async () => {
+test("repeated failures from one address receive 429 with Retry-After, but a valid token always passes", async () => {
   let time = 0;
   const server = await doors({ throttle: createThrottle({ now: () => time }) });
   const wrong = { authorization: "Bearer wrong" };
@@ -181,7 +181,7 @@ test("failures are counted by the address behind a trusted proxy, and X-Forwarde
   );
 });
 
-test("failures that other processes saw too leave none over, and never fewer", () => {
+test("failures that other processes counted reduce the remaining attempts, but never below zero", () => {
   const throttle = createThrottle({ limit: 2 });
   for (let i = 0; i < 4; i++) throttle.note("192.0.2.1");
   assert.is(throttle.look("192.0.2.1").remaining, 0);

@@ -22,7 +22,7 @@ async function doors() {
   return Object.assign(gateway, { seen: clients });
 }
 
-test("the handler knows who was let in", async () => {
+test("the handler knows the authenticated caller", async () => {
   const gateway = await doors();
   await ask(gateway, "GET", "/gateway", { authorization: "Bearer right-token" });
   await ask(gateway, "GET", "/public", { authorization: "Bearer right-token" });
@@ -45,7 +45,7 @@ test("a changed token applies at once", async () => {
   );
 });
 
-test("two Authorization headers are refused, whatever they hold", async () => {
+test("two Authorization headers are refused, whatever their values", async () => {
   const { port } = await doors();
   const right: [string, string] = ["Authorization", "Bearer right-token"];
   for (const second of [right, ["authorization", "Bearer wrong"]] as [string, string][]) {
@@ -72,7 +72,7 @@ test("the body of a refused request is never read", async () => {
   assert.is(read, false);
 });
 
-test("client keys: asked where the owner's token does not fit, good for `keys` only", async () => {
+test("client keys are tried if the owner's token does not match, and are valid for `keys` routes only", async () => {
   const tokens: string[] = [];
   const authenticator: Authenticator = {
     name: "test-keys",
@@ -128,7 +128,7 @@ test("a broken authenticator harms neither the others nor the owner", async () =
   );
 });
 
-test("no credential reaches a log line or an answer", async () => {
+test("no credential reaches a log line or a response", async () => {
   const gateway = await doors();
   const secrets = ["sekret-1", "sekret-2", "sekret-3"];
   const answers = await Promise.all([

@@ -17,7 +17,7 @@ async function guarded(options: TestServerOptions = {}) {
   return server;
 }
 
-test("a server's own list of origins counts beside the configured one", async () => {
+test("a server's own list of origins applies in addition to the configured one", async () => {
   const extension = "chrome-extension://aaaabbbbccccddddeeeeffffgggghhhh";
   const server = await guarded({ origins: [extension] });
   assert.is((await ask(server, "GET", "/item", { ...bearer, origin: extension })).status, 200);

@@ -16,7 +16,7 @@ async function guarded(options: Parameters<typeof startRoutes>[0] = {}) {
   return Object.assign(gateway, { calls: () => calls });
 }
 
-test("what a hostile page can make a browser send is refused, with and without the token", async () => {
+test("requests that a hostile page can make a browser send are refused, with and without the token", async () => {
   const gateway = await guarded();
   const { port } = gateway;
   const rows: [string, string, Record<string, string>, string][] = [
@@ -132,7 +132,7 @@ test("a request needs exactly one Host", async () => {
   }
 });
 
-test("in a request with an absolute address, the address's host counts", async () => {
+test("in a request with an absolute URL, the URL's host counts", async () => {
   const gateway = await guarded();
   const evil = await ask(gateway, "GET", "http://evil.test/item", bearer);
   assert.is(codeOf(evil), "forbidden_host");

@@ -40,7 +40,7 @@ function provideChat(home: HookHome, chat: object): void {
   });
 }
 
-test("options, environment and paths", async ({ home }) => {
+test("ctx has the hook's options, environment and paths", async ({ home }) => {
   home.settings.entries["a"] = {
     enabled: true,
     env: { OWN: "o", TOKEN_B: "mine" },
@@ -62,7 +62,7 @@ test("options, environment and paths", async ({ home }) => {
   assert.equal(home.settings.entries["a"]?.["deep"], { x: [1] });
 });
 
-test("changed options are there at the next call, without a reload", async ({ home }) => {
+test("changed options apply to the next call without a reload", async ({ home }) => {
   assert.equal(await evaluate(home, "return ctx.config;"), {});
   home.settings.entries["a"] = { greeting: "new" };
   assert.is((await home.ask("q")).reply, '{"greeting":"new"}');
@@ -87,7 +87,7 @@ test("kv keeps each hook's values apart", async ({ home }) => {
   assert.equal([...values.keys()], ["hook:a/n"]);
 });
 
-test("without store or chat, the message says so", async ({ home }) => {
+test("an error names a missing store or chat", async ({ home }) => {
   assert.match(
     await failure(evaluate(home, 'return ctx.kv.get("x");')),
     /ctx\.kv comes from a plugin that is not running/,
@@ -98,7 +98,7 @@ test("without store or chat, the message says so", async ({ home }) => {
   );
 });
 
-test("chat takes a text, messages or a request, and emits nothing", async ({ home }) => {
+test("chat accepts a string, messages or a request, and emits no event", async ({ home }) => {
   const requests: { request: Record<string, unknown>; options: Record<string, unknown> }[] = [];
   provideChat(home, {
     complete: async (request: Record<string, unknown>, options: Record<string, unknown>) => {
@@ -157,7 +157,7 @@ test("events that cause themselves end in an error that names the chain", async 
   assert.match(message, /endless loop.*test:asked → test:asked/);
 });
 
-test("emit reaches others and answers what became of it", async ({ home }) => {
+test("emit reaches other hooks and returns the outcome", async ({ home }) => {
   const depths: number[] = [];
   home.bus.on("test:noticed", (event) => void depths.push(event.context.n));
   assert.equal(await evaluate(home, 'return (await ctx.emit("test:noticed", { n: 7 })).context;'), {
@@ -172,7 +172,7 @@ test("emit reaches others and answers what became of it", async ({ home }) => {
   assert.match(String(undeclared), /no:such/);
 });
 
-test("lines of the hook are kept, newest 200, and carry its name in the log", async ({ home }) => {
+test("the newest 200 lines of a hook are kept, and carry its name in the log", async ({ home }) => {
   await evaluate(
     home,
     'for (let n = 0; n < 250; n++) ctx.log.info(`line ${n}`); ctx.log.child({ part: "p" }).warn({ err: new Error("e") }, "odd %s", "one"); return 1;',
@@ -185,7 +185,7 @@ test("lines of the hook are kept, newest 200, and carry its name in the log", as
   assert.is(home.host.logs("a", 3).length, 3);
 });
 
-test("a secret of the gateway does not show in the lines", async ({ home }) => {
+test("a secret of the gateway does not appear in the lines", async ({ home }) => {
   await evaluate(
     home,
     'ctx.log.info({ t: "the-token-of-the-gateway" }, "say the-token-of-the-gateway"); return 1;',

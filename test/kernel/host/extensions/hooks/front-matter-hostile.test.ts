@@ -22,7 +22,7 @@ const TOKENS = [
   "\r\n",
 ];
 
-test("it takes time in line with its size, closed or not", () => {
+test("parsing takes time in proportion to the file's size, with or without an end of the front matter", () => {
   for (const before of ["---\n", "---\nname: "])
     for (const after of ["", "\n---\n"])
       for (const token of TOKENS)
@@ -34,7 +34,7 @@ test("it takes time in line with its size, closed or not", () => {
         );
 });
 
-test("what comes after it does not count", () => {
+test("text after the front matter does not count", () => {
   const make = repeated("\n", "---\nevents: [message:received]\n---\n");
   assertLinear("blank lines", 50_000, make, parseHookMd);
 });

@@ -14,7 +14,7 @@ function refusal(text: string): LoadError {
   throw new Error("it was accepted");
 }
 
-test("fields at the top level, with defaults", () => {
+test("fields at the top level have defaults", () => {
   const { meta, warnings } = parseHookMd(md("events: [message:received, command:new]"));
   assert.equal(meta, {
     events: ["message:received", "command:new"],
@@ -61,7 +61,7 @@ test("metadata of existing packs: inline JSON, a map, JSON in a string", () => {
   }
 });
 
-test("a kind of events is meant by packs only", () => {
+test("only packs may name a kind of events", () => {
   assert.equal(
     parseHookMd(md("metadata: { openclaw: { events: [command, gateway:startup] } }")).meta.events,
     ["command:*", "gateway:startup"],
@@ -87,7 +87,7 @@ test("code in front matter never runs", () => {
   assert.is((globalThis as { pwned?: boolean }).pwned, undefined);
 });
 
-test("what is no front matter says so", () => {
+test("an error says that a file has no front matter", () => {
   assert.match(refusal("").message, /must begin/);
   assert.match(refusal("# Only text\n").message, /must begin/);
   assert.match(refusal("---\nevents: [a:b]\n").message, /not closed/);
@@ -95,7 +95,7 @@ test("what is no front matter says so", () => {
   assert.match(refusal(md("- a\n- b")).message, /must be a map/);
 });
 
-test("errors name the line", () => {
+test("errors of front matter name the line", () => {
   const cases: [string, number, RegExp][] = [
     ["events: [a:b]\nname: x\nname: y", 4, /not valid YAML/],
     ["events: [a:b\nname: x", 3, /not valid YAML/],
@@ -138,7 +138,7 @@ test("an unknown key is reported with the nearest known one", () => {
   assert.match(warnings[0] ?? "", /"priorty" \(line 3\); did you mean "priority"\?/);
 });
 
-test("so is one below requires, where a slip would leave a requirement out", () => {
+test("an unknown key below requires is reported too, since a misspelling would drop a requirement", () => {
   const top = parseHookMd(md("events: [a:b]\nrequires:\n  bin: [git]"));
   assert.equal(top.warnings, ['unknown key "requires.bin" (line 4); did you mean "bins"?']);
   const pack = parseHookMd(

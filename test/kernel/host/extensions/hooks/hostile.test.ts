@@ -143,7 +143,7 @@ test("of contents that change places all the time, only the approved one is ever
   assert.is(g.evil, undefined);
 });
 
-test("a kept bundle that somebody exchanged, or another version of Portico made, runs nothing else", async ({
+test("a cached bundle that was exchanged, or that another version of Portico made, is not run", async ({
   make,
 }) => {
   g.evil = undefined;
@@ -243,7 +243,7 @@ test("HOOK.md, another file for the handler and any other file are part of what 
   await isUnapproved(home);
 });
 
-test("no command evaluates what is not approved", async ({ make }) => {
+test("no command evaluates unapproved code", async ({ make }) => {
   g.evil = undefined;
   const home = await make({ files: workspace(evil("evil")) });
   const check = await home.host.check("w");
@@ -337,7 +337,7 @@ test("a check says what a hook requires and lacks", async ({ make }) => {
   assert.is(problems[0]?.line, 3);
 });
 
-test("what belongs to another user does not run, for root either", async ({ make }) => {
+test("files of another user do not run, not even for root", async ({ make }) => {
   if (process.getuid?.() !== 0) return;
   const files = {
     "hooks/a/HOOK.md": descriptor(),
@@ -535,7 +535,7 @@ test("at a cold start, what speaks of failing closed and cannot be read or is un
   for (const line of open) assert.is(await ask(front(`events: [test:asked\n${line}`)), "low", line);
 });
 
-test("what fails closed says where that has no effect", async ({ make }) => {
+test("a hook that fails closed reports events on which that has no effect", async ({ make }) => {
   const home = await make({
     files: {
       "hooks/a/HOOK.md": descriptor("failClosed: true", "test:noticed"),

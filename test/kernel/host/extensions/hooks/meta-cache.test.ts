@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import { createMetaReader } from "../../../../../kernel/host/extensions/hooks/meta-cache.ts";
 import { temporaryDir } from "../../../../support/temporary.ts";
 
-test("what was read once is known after a restart; a torn file, another text and a refusal are not kept", async () => {
+test("parsed front matter is cached across restarts, but not of torn files, other texts or refusals", async () => {
   const state = temporaryDir("portico-meta-");
   const dir = join(state, "cache");
   const text = "---\nevents: [a:b]\npriority: 7\n---\n";

@@ -35,7 +35,7 @@ const state = (home: HookHome, wanted: string, name = "a") =>
     (hook) => hook.state === wanted,
   );
 
-test("a save is live, and only the new version answers", async ({ home }) => {
+test("a saved version becomes active, and only the new version replies", async ({ home }) => {
   assert.is((await home.ask("q")).reply, "one");
   home.write("hooks/a/handler.ts", answering("two"));
   await replies(home, "two");
@@ -44,7 +44,7 @@ test("a save is live, and only the new version answers", async ({ home }) => {
   assert.is((await home.ask("q")).outcomes.length, 1);
 });
 
-test("a save is compiled before it is quiet, and what has become of the file until then is what runs", async () => {
+test("a saved file is compiled before its directory is quiet, and the content at that time is what runs", async () => {
   let inBetween = async () => {};
   const home: HookHome = await makeHookHome({
     files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
@@ -98,7 +98,7 @@ test("after a failed reload, all workers activate the repaired version or none d
   await home.stop();
 });
 
-test("a version that another worker refuses never answers, and is disposed of", async () => {
+test("a version that another worker refuses never replies and is disposed of", async () => {
   const errors: (string | undefined)[] = [];
   const home: HookHome = await makeHookHome({
     files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
@@ -118,7 +118,7 @@ test("a version that another worker refuses never answers, and is disposed of", 
   await home.stop();
 });
 
-test("a version that another one comes before is no failure, and is taken up when it comes again", async () => {
+test("a version that another one overtakes is not a failure, and is activated when it is saved again", async () => {
   let isOvertaken = true;
   const home = await makeHookHome({
     files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
@@ -136,7 +136,7 @@ test("a version that another one comes before is no failure, and is taken up whe
   await home.stop();
 });
 
-test("what a change of the configuration finds on the disk is taken up by all workers or by none", async () => {
+test("versions on the disk at a change of the configuration are activated by all workers or by none", async () => {
   const home = await makeHookHome({
     files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
     async agree() {
@@ -166,7 +166,7 @@ test("the other workers learn of a version that was activated without asking the
   await home.stop();
 });
 
-test("what the handler imports from its own directory reloads too", async ({ home }) => {
+test("a change of a file that the handler imports reloads the hook too", async ({ home }) => {
   home.write("hooks/a/lib/words.ts", 'export const word = "first";');
   home.write(
     "hooks/a/handler.ts",
@@ -177,7 +177,7 @@ test("what the handler imports from its own directory reloads too", async ({ hom
   await replies(home, "second");
 });
 
-test("what an import leads to may change without any of the files: a link, a file that comes before another", async ({
+test("an import may resolve elsewhere without a change of any file, through a link or a file of higher precedence", async ({
   home,
 }) => {
   const sourceOf = (word: string) => `export const word: string = ${JSON.stringify(word)};`;
@@ -312,7 +312,7 @@ test("changed events take effect", async ({ home }) => {
   await replies(home, "one");
 });
 
-test("a hook that comes, is renamed and goes", async ({ home }) => {
+test("a hook that is added, renamed and removed is followed", async ({ home }) => {
   home.write("hooks/b/handler.ts", answering("b"));
   home.write("hooks/b/HOOK.md", descriptor("priority: 9"));
   await replies(home, "b");
@@ -361,7 +361,9 @@ test("a workspace hook replaces the managed one visibly, and gives way again", a
   );
 });
 
-test("an override that comes broken shows as failed while what ran goes on", async ({ home }) => {
+test("a broken override is shown as failed while the previous version continues", async ({
+  home,
+}) => {
   home.write("workspace/hooks/a/handler.ts", "export default (");
   home.write("workspace/hooks/a/HOOK.md", descriptor());
   const failed = await untilRight(
@@ -379,7 +381,7 @@ test("a hook of another name in its front matter is known by that", async ({ hom
   await replies(home, "other");
 });
 
-test("two of one name in one root: the directory of that name runs, the other says why not", async ({
+test("of two hooks with one name in a root, the directory of that name runs and the other reports why it does not", async ({
   home,
 }) => {
   home.write("hooks/0/handler.ts", answering("zero"));
@@ -441,7 +443,7 @@ test("a dispose that throws is logged and stops nothing", async ({ home }) => {
   );
 });
 
-test("every way in which editors save", async ({ home }) => {
+test("a save is noticed in every way in which editors write", async ({ home }) => {
   const file = join(home.dir, "hooks/a/handler.ts");
   writeFileSync(file, answering("in place"));
   await replies(home, "in place");
@@ -457,7 +459,7 @@ test("every way in which editors save", async ({ home }) => {
   await replies(home, "whole");
 });
 
-test("a deploy that exchanges the directory", async ({ home }) => {
+test("a deployment that exchanges the directory is noticed", async ({ home }) => {
   mkdirSync(join(home.dir, "next"));
   home.write("next/HOOK.md", descriptor());
   home.write("next/handler.ts", answering("deployed"));
@@ -468,7 +470,7 @@ test("a deploy that exchanges the directory", async ({ home }) => {
   await replies(home, "edited");
 });
 
-test("roots that go and come back", async ({ home }) => {
+test("roots that are removed and created again are followed", async ({ home }) => {
   home.remove("hooks");
   await replies(home, undefined);
   home.write("hooks/a/handler.ts", answering("again"));
@@ -510,7 +512,7 @@ test("directories that vanish while they load harm nothing", async ({ home }) =>
   assert.is((await home.ask("q")).reply, "one");
 });
 
-test("other endings, CommonJS and a named export", async ({ home }) => {
+test("other file extensions, CommonJS and a named export are accepted", async ({ home }) => {
   home.remove("hooks/a/handler.ts");
   home.write("hooks/a/handler.cjs", 'module.exports = () => ({ reply: "cjs" });');
   await replies(home, "cjs");
@@ -520,7 +522,7 @@ test("other endings, CommonJS and a named export", async ({ home }) => {
   await replies(home, "named");
 });
 
-test("switching off and on", async ({ home }) => {
+test("a hook can be switched off and on", async ({ home }) => {
   assert.is((await home.host.disable("a")).state, "disabled");
   assert.is((await home.ask("q")).reply, undefined);
   home.write("hooks/a/handler.ts", answering("edited meanwhile"));
@@ -528,7 +530,7 @@ test("switching off and on", async ({ home }) => {
   await replies(home, "edited meanwhile");
 });
 
-test("switching off waits for no running call: that one ends on its own, and other saves are live meanwhile", async ({
+test("switching a hook off does not wait for running calls, and other saved hooks become active meanwhile", async ({
   home,
 }) => {
   const hold = Symbol.for("portico.test.hold");

@@ -36,7 +36,7 @@ async function untilPlaced(run: (attempt: number) => Promise<string | undefined>
   });
 }
 
-test("declared fields change, all others are as they were", async ({ home }) => {
+test("only declared fields change", async ({ home }) => {
   await put(
     home,
     `export default (event) => {
@@ -115,7 +115,7 @@ test("a handler that fails half-way has changed nothing", async ({ home }) => {
   assert.match(String(line?.["msg"]), /handler\.ts:3: TypeError: boom/);
 });
 
-test("by priority, and the first answer ends it", async ({ home }) => {
+test("handlers run by priority, and the first reply ends the event", async ({ home }) => {
   await put(home, answering("low"), "priority: -5", "a");
   await put(home, answering("high"), "priority: 5", "b");
   await put(home, 'export default (event) => { event.context.text += "1"; };', "priority: 10", "c");
@@ -126,7 +126,7 @@ test("by priority, and the first answer ends it", async ({ home }) => {
   assert.is((await home.ask("q")).reply, "low");
 });
 
-test("block, with a reason or without", async ({ home }) => {
+test("a handler blocks with or without a reason", async ({ home }) => {
   await put(home, 'export default () => ({ block: "no" });');
   assert.is((await home.ask("q")).block, "no");
   await put(home, "export default () => ({ block: true });");
@@ -136,14 +136,14 @@ test("block, with a reason or without", async ({ home }) => {
   assert.is((await home.ask("q")).block, undefined);
 });
 
-test("an answer where there is nobody to answer is ignored and said", async ({ home }) => {
+test("a reply to an event without replies is ignored and reported", async ({ home }) => {
   await put(home, answering("hello?"), "", "a", "test:noticed");
   await home.bus.emit("test:noticed", { n: 1 });
   await home.bus.drain();
   assert.ok(home.host.logs("a").some((line) => /cannot be answered/.test(line.message)));
 });
 
-test("a handler that hangs is left at its deadline, its signal aborted, and its late changes count for nothing", async ({
+test("a handler that hangs is abandoned at its deadline with its signal aborted, and its late changes are ignored", async ({
   home,
 }) => {
   const g = globalThis as { aborted?: boolean; late?: () => void };
@@ -167,7 +167,9 @@ test("a handler that hangs is left at its deadline, its signal aborted, and its 
   assert.is(home.host.info("a").failures, 1);
 });
 
-test("an endless loop is ended, its place named, and the gateway goes on", async ({ home }) => {
+test("an endless loop is ended, its position is named, and the gateway continues", async ({
+  home,
+}) => {
   await put(home, answering("next"), "priority: -1", "b");
   const loops: [string, number][] = [
     ["export default async () => {\n  while (true) {}\n};", 2],
@@ -189,7 +191,7 @@ test("an endless loop is ended, its place named, and the gateway goes on", async
   }
 });
 
-test("what blocks without a loop is interrupted from outside", async ({ home }) => {
+test("blocking code without a loop is interrupted from outside", async ({ home }) => {
   await put(home, answering("next"), "priority: -1", "b");
   await put(
     home,
@@ -217,7 +219,9 @@ test("an endless loop while loading is a failure to load", async ({ home }) => {
   assert.is(g.evaluated, 1, "the same content is not evaluated again");
 });
 
-test("after five failures in a row it rests until it changes or is enabled", async ({ home }) => {
+test("after five failures in a row a hook is tripped until it changes or is enabled", async ({
+  home,
+}) => {
   const failed: unknown[] = [];
   home.bus.on("hook:failed", (event) => void failed.push({ ...event.context }));
   await put(
@@ -272,7 +276,7 @@ test("a hook on hook:failed that fails does not go round in circles", async ({ h
   assert.is(home.host.info("a").failures, 2);
 });
 
-test("errors of timers and detached promises are the hook's", async ({ home }) => {
+test("errors of timers and detached promises are attributed to their hook", async ({ home }) => {
   await put(home, answering("x"));
   home.host.strayError("hook:a", new Error("stray"));
   assert.equal(
@@ -281,7 +285,7 @@ test("errors of timers and detached promises are the hook's", async ({ home }) =
   );
 });
 
-test("things that are thrown and are no errors", async ({ home }) => {
+test("thrown values that are not errors are reported too", async ({ home }) => {
   await put(home, 'export default () => { throw "just text"; };');
   await home.ask("q");
   assert.is(home.host.info("a").lastError?.message, "just text");
@@ -291,7 +295,7 @@ test("things that are thrown and are no errors", async ({ home }) => {
   assert.is((await home.ask("q")).outcomes[0]?.ok, false);
 });
 
-test("an event that nobody emits shows, with the nearest name", async ({ home }) => {
+test("an event that nobody emits is reported with the nearest name", async ({ home }) => {
   await put(home, answering("x"), "", "a", "test:askd, test:noticed, quite-else");
   assert.equal(home.host.info("a").events, [
     { name: "test:askd", known: false, didYouMean: "test:asked" },

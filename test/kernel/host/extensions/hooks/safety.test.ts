@@ -54,7 +54,7 @@ test("files that others may write are refused, with the reason", async ({ make }
   }
 });
 
-test("what the handler imports is looked at too", async ({ make }) => {
+test("files that the handler imports are checked too", async ({ make }) => {
   const home = await make({
     files: {
       ...files,
@@ -203,7 +203,7 @@ test("managed hooks need no approval", async ({ make }) => {
   await rejects(() => home.host.approve("a"), /not a workspace hook/);
 });
 
-test("requirements: what is missing is said, and its coming is noticed", async ({ make }) => {
+test("a missing requirement is reported, and noticed once it is met", async ({ make }) => {
   const home = await make({
     files: {
       "hooks/a/HOOK.md": descriptor(
@@ -237,7 +237,7 @@ test("requirements: what is missing is said, and its coming is noticed", async (
   assert.is((await home.ask("q")).reply, "ran");
 });
 
-test("hooks.enabled: false stops all, hooks.extraDirs rank between bundled and managed", async ({
+test("hooks.enabled: false stops all hooks, and hooks.extraDirs rank between bundled and managed", async ({
   make,
 }) => {
   const home = await make({

@@ -226,7 +226,7 @@ test("types follow what an event lets handlers do", () => {
   assert.equal(Object.keys(errorsIn("effects")).sort(), [...names, "strict/wrong.mjs"].sort());
 });
 
-test("what is written is valid, private, and never written over", () => {
+test("created files are valid, private, and never overwritten", () => {
   const root = temporaryDir("portico-scaffold-");
   const hook = {
     name: "hello",
@@ -248,7 +248,7 @@ test("what is written is valid, private, and never written over", () => {
   );
 });
 
-test("what an editor needs follows an installation that has moved, and is left as somebody changed it", () => {
+test("the editor's files follow a moved installation, but changes by the user stay", () => {
   const root = temporaryDir("portico-scaffold-");
   const write = (name: string, from: string) => {
     writeHook(root, editorConfig(from), { name, events: [{ name: "message:received" }] });
@@ -261,7 +261,7 @@ test("what an editor needs follows an installation that has moved, and is left a
   assert.is(write("three", packageDir), own);
 });
 
-test("what cannot be written whole is not there at all: a gateway that watches never reads a part of it", () => {
+test("a hook that cannot be written completely is not created, so that no gateway reads a part of it", () => {
   const root = temporaryDir("portico-scaffold-");
   const dir = join(root, "half");
   assert.throws(() => writeDirectory(dir, { "HOOK.md": "", "none/handler.ts": "" }), /ENOENT/);

@@ -25,7 +25,7 @@ const greet = async () =>
   (await gateway.request("GET", "/greet")).json() as Promise<{ text?: string; error?: object }>;
 const info = () => gateway.json("GET", "/kernel/plugins/greeter");
 
-test("a plugin of the home works as a built-in one, with its section of the configuration", async () => {
+test("a plugin in the home works like a built-in one, with its section of the configuration", async () => {
   gateway = await startGateway({
     files: { [file]: greeter("hello") },
     config: { greeter: { name: "Ada" } },
@@ -37,7 +37,7 @@ test("a plugin of the home works as a built-in one, with its section of the conf
   assert.equal(record.effects, ["route GET /greet"]);
 });
 
-test("a save is live without a restart; a broken save keeps the old version and shows where it is broken", async () => {
+test("a saved version becomes active without a restart; a broken one keeps the old version and names the position", async () => {
   gateway = await startGateway({ files: { [file]: greeter("one") } });
   gateway.write(file, greeter("two"));
   await until("the second version", async () => (await greet()).text === "two world");
@@ -111,7 +111,7 @@ test("a request under way ends on the version that it began with", async () => {
   assert.equal(await greeting, { text: "old" });
 });
 
-test("what a plugin keeps passes on to its next version, and ends when it is switched off", async () => {
+test("a plugin's kept state passes on to its next version, and ends when it is switched off", async () => {
   const counter = (text: string) => `
     import { definePlugin } from "portico";
     export default definePlugin({ name: "greeter", setup(ctx) {
@@ -175,14 +175,14 @@ test("an old version handles nothing beside the new one while its task has not e
   assert.equal(handled(), ["second"]);
 });
 
-test("removed, it is gone with all that it registered", async () => {
+test("a removed plugin disappears with all its registrations", async () => {
   gateway = await startGateway({ files: { [file]: greeter("hello") } });
   assert.is((await greet()).text, "hello world");
   renameSync(join(gateway.home, "plugins/greeter"), join(gateway.home, "gone"));
   await until("the removal", async () => (await gateway.request("GET", "/greet")).status === 404);
 });
 
-test("disabled and enabled by command, kept in the configuration", async () => {
+test("a plugin is disabled and enabled by command, and the configuration records it", async () => {
   gateway = await startGateway({ files: { [file]: greeter("hello") } });
   const disabled = await gateway.json("POST", "/kernel/plugins/greeter/disable");
   assert.equal([disabled.state, disabled.reason], ["disabled", "the configuration disables it"]);
@@ -265,7 +265,7 @@ test("the section of a refused plugin keeps nothing from starting", async () => 
   rmSync(home, { recursive: true });
 });
 
-test("a file that a plugin imports is looked at too, and what ran is taken down when others may write it", async () => {
+test("a file that a plugin imports is checked too, and a running plugin is unloaded when others may write the file", async () => {
   const importing = `import { text } from "./parts/text.ts";
     export default { name: "greeter", setup(ctx) { ctx.route("GET", "/greet", { access: "gateway" }, () => ({ text })); } };`;
   const imported = "plugins/greeter/parts/text.ts";
@@ -304,7 +304,7 @@ test("a plugin whose link leads out of its root is refused before anything of it
   assert.is((globalThis as { __ranFromElsewhere?: boolean }).__ranFromElsewhere, undefined);
 });
 
-test("a plugin waits for a service that it needs, and starts when that is there", async () => {
+test("a plugin waits for a service that it needs, and starts once that is available", async () => {
   const needs = `
     import { definePlugin } from "portico";
     export default definePlugin({ name: "eater", needs: ["soup"], setup(ctx) {
@@ -332,7 +332,7 @@ test("a plugin waits for a service that it needs, and starts when that is there"
   assert.equal(await gateway.json("GET", "/eat"), { taste: "good" });
 });
 
-test("one that does not load keeps nobody else from running", async () => {
+test("a plugin that does not load does not prevent others from running", async () => {
   gateway = await startGateway({
     files: { "plugins/bad/plugin.ts": "export const nothing = 1;", [file]: greeter("hello") },
     config: { bad: { any: "thing" } },
@@ -434,7 +434,7 @@ test("a failed setup is tried again only on request, or when its configuration o
   assert.is((await picky()).state, "active");
 });
 
-test("one whose setup failed is off when it is turned off, and tried again when it is turned on", async () => {
+test("a plugin whose setup failed can be switched off, and is tried again when it is switched on", async () => {
   gateway = await startGateway({
     files: { [file]: greeter("hello", `throw new Error("no luck");`) },
   });

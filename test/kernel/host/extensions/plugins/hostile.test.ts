@@ -183,7 +183,7 @@ for (const [what, body, message] of wrong) {
   });
 }
 
-test("what watches contributions and fails keeps no other plugin from them", async ({
+test("a failing watcher of contributions does not prevent other plugins from using them", async ({
   gateway,
 }) => {
   const watches =
@@ -252,7 +252,7 @@ test("a section of the configuration without a schema, needs that are no list, o
   await gateway.json("POST", "/kernel/plugins/rescan");
 });
 
-test("what a setup registers takes effect once all of it has succeeded, and then at once", async ({
+test("registrations of a setup take effect together, once all of it has succeeded", async ({
   gateway,
 }) => {
   const g = globalThis as { goOn?: (fail: boolean) => void };

@@ -61,7 +61,7 @@ async function hostOf(plugins: Record<string, string>) {
   return { host, lines, disabled };
 }
 
-test("a clean-up that never ends is named and left behind", async () => {
+test("a clean-up that never ends is named and abandoned", async () => {
   const { host, lines, disabled } = await hostOf({
     "home/a": plugin("a", { cleanUp: hang }),
     "home/b": plugin("b", {}),
@@ -79,7 +79,7 @@ test("a clean-up that never ends is named and left behind", async () => {
   await host.stop();
 });
 
-test("at a stop, what the package's own plugins clean up is cleaned up, however much of a user's hangs", async () => {
+test("at a stop, the package's own plugins clean up even if a user's plugins hang", async () => {
   const { host } = await hostOf({
     "bundled/own": plugin("own", {}),
     ...Object.fromEntries(
@@ -93,7 +93,7 @@ test("at a stop, what the package's own plugins clean up is cleaned up, however 
   );
 });
 
-test("one that never takes a changed configuration refuses it", async () => {
+test("a plugin that never accepts a changed configuration refuses it", async () => {
   const { host } = await hostOf({
     "home/a": plugin("a", { onConfig: hang }),
     "home/b": plugin("b", {}),

@@ -22,7 +22,7 @@ export default definePlugin({
   },
 });`;
 
-test("writes, removes, and is refused what is not its own or not right", async () => {
+test("a plugin writes and removes its own values, and is refused foreign or invalid ones", async () => {
   const gateway = await startGateway({ files: { "plugins/notes/plugin.ts": plugin } });
   const send = async (path: unknown[], value?: unknown) => {
     const response = await gateway.request("POST", "/notes", { path, value });

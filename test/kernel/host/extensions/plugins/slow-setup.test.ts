@@ -50,7 +50,7 @@ async function expectSoon(expected: string[], why = ""): Promise<void> {
   });
 }
 
-test("others start, newer versions replace it, and one that is only slow is taken up", async () => {
+test("while a setup hangs, others start and newer versions replace it, and a slow setup is still activated", async () => {
   await save("a", waitingPlugin("first"));
   await save("b", plugin("b"));
   await expectSoon(["a 1 active", "b 1 active"]);
