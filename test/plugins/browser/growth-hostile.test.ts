@@ -17,7 +17,7 @@ import { deriveClientHints } from "../../../plugins/browser/tab/client-hints.ts"
 
 const N = 300_000;
 
-test("what a page throws is made short in time", () => {
+test("errors that a page throws are shortened in bounded time", () => {
   for (const text of [
     "\n".repeat(N),
     " \n".repeat(N),
@@ -37,7 +37,7 @@ test("what a page throws is made short in time", () => {
   );
 });
 
-test("names and texts in a snapshot cannot hold it up, nor imitate a ref", () => {
+test("names and texts in a snapshot can neither delay it nor imitate a ref", () => {
   for (const text of [
     "\u00a0".repeat(N),
     "\n".repeat(N),
@@ -65,7 +65,7 @@ test("names and texts in a snapshot cannot hold it up, nor imitate a ref", () =>
   assert.is(nameOf(all[3]!), "end");
 });
 
-test("a caller's glob is no regular expression", () => {
+test("a caller's glob is not a regular expression", () => {
   const url = `https://example.com/${"a".repeat(2000)}`;
   assert.not(createUrlMatcher(`${"*a".repeat(500)}*b`)(url));
   assert.not(createUrlMatcher("*".repeat(N))("") === undefined);
@@ -83,7 +83,7 @@ test("a caller's glob is no regular expression", () => {
     assert.is(createUrlMatcher(glob)("https://x.example/api/users?id=1"), fits, glob);
 });
 
-test("other texts of callers", () => {
+test("other texts of callers are handled in bounded time", () => {
   refNumber(`${" ".repeat(N)}x`);
   assert.ok(Buffer.byteLength(plainName("\u00e9 .".repeat(N))) <= 255);
   deriveClientHints(`Android 1.1; ${"a Build/".repeat(N / 8)}`, true);

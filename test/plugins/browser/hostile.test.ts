@@ -53,7 +53,7 @@ test.after(async () => {
   await site.stop();
 });
 
-test("a ref from before a navigation fails at once, with what looks like it", async () => {
+test("a ref from before a navigation fails at once, and the error names similar elements", async () => {
   await tab.visit(site.url);
   const ref = await tab.ref("Same");
   const link = await tab.ref("Go two");
@@ -77,7 +77,7 @@ test("a ref from before a navigation fails at once, with what looks like it", as
     failed(await tab.post(path, { ref }), 404, "ref_not_found");
 });
 
-test("an element that went away is a stale ref too, in a frame as well", async () => {
+test("a removed element is a stale ref too, even in a frame", async () => {
   await tab.visit(`${site.url}/block`);
   const staleRef = await tab.ref("Vanishing");
   const inner = await tab.ref("Inner");
@@ -87,7 +87,7 @@ test("an element that went away is a stale ref too, in a frame as well", async (
   failed(await tab.act("click", { ref: inner }), 404, "ref_not_found");
 });
 
-test("an action that cannot be done says which: covered, disabled, not editable, hidden", async () => {
+test("the error of an impossible action gives the reason: covered, disabled, not editable, hidden", async () => {
   await tab.visit(`${site.url}/block`);
   const { body } = await tab.get("/snapshot");
   const ref = (name: string): string =>
@@ -136,12 +136,12 @@ test("an action that cannot be done says which: covered, disabled, not editable,
   failed(await tried("click", { ref: ref("Tick") }), 422, "action_failed", "not visible");
 });
 
-test("what comes soon is waited for", async () => {
+test("an action waits for an element that becomes ready soon", async () => {
   await tab.visit(`${site.url}/block`);
   assert.is((await tab.act("click", { ref: await tab.ref("Late") })).status, 200);
 });
 
-test("what stands in the way no more counts no more, though the action still has to wait", async () => {
+test("an obstacle that has gone is not reported, even if the action still waits", async () => {
   await tab.visit(`${site.url}/moving`);
   const ref = await tab.ref("Late");
   await tab.act("evaluate", { fn: "begin()" });
@@ -149,7 +149,7 @@ test("what stands in the way no more counts no more, though the action still has
   assert.is(status, 200, JSON.stringify(body));
 });
 
-test("a click that navigates answers where it led", async () => {
+test("the response to a click that navigates has the new address", async () => {
   await tab.visit(site.url);
   assert.is((await tab.act("click", { ref: await tab.ref("Go two") })).body.url, `${site.url}/two`);
   await tab.visit(site.url);

@@ -241,7 +241,7 @@ test("a session on the command line", async () => {
   assert.is(bad.stderr.trim().split("\n").length, 1);
 });
 
-test("the tool does what the routes do, with refs, text and pictures", async () => {
+test("the tool offers the operations of the routes, with refs, text and images", async () => {
   const use = (args: object): Promise<{ result: unknown; error?: { code: string } }> =>
     browser.gateway.json("POST", "/probe", args);
   const opened = (await use({ action: "open", url: site.url })).result as { targetId: string };

@@ -73,7 +73,7 @@ test("the README names every route", () => {
   for (const { path } of ROUTES) assert.match(readme, new RegExp(`\`(?:[A-Z]+ )?${path}\``), path);
 });
 
-test("a ref may be written in every form, and nothing else passes for one", () => {
+test("a ref is accepted in every form, and nothing else is accepted", () => {
   for (const form of [12, "12", "e12", "@e12", "ref=12", "ref=e12", "[ref=e12]", " e12 "])
     assert.is(refNumber(form), 12);
   for (const form of [
@@ -95,7 +95,7 @@ test("a ref may be written in every form, and nothing else passes for one", () =
   }
 });
 
-test("an element keeps its number, and no number is given twice", () => {
+test("an element keeps its number, and no number is used twice", () => {
   const counter = { last: 0 };
   const table = new RefTable(counter);
   const other = new RefTable(counter);
@@ -194,7 +194,7 @@ test("the views of a tree", () => {
   assert.equal(render([], view({ interactive: true }), table).lines, ["(no interactive elements)"]);
 });
 
-test("a snapshot is cut between nodes and says so", () => {
+test("a snapshot is truncated between nodes and reports that", () => {
   const many: AriaNode[] = Array.from({ length: 500 }, (_, i) => ({
     role: "button",
     name: `Button ${i}`,
@@ -213,7 +213,7 @@ test("a snapshot is cut between nodes and says so", () => {
   assert.match(lines.at(-1)!, `${leftOut} more nodes`);
 });
 
-test("a snapshot that just fits is not cut, and no room is too small", () => {
+test("a snapshot that just fits is not truncated, and no limit is too small", () => {
   const three: AriaNode[] = ["Go", "Stop", "Wait"].map((name, i) => ({
     role: "button",
     name,
@@ -239,7 +239,7 @@ test("a snapshot that just fits is not cut, and no room is too small", () => {
   assert.equal(none.lines, []);
 });
 
-test("a difference names what came and what went", () => {
+test("a difference lists added and removed lines", () => {
   assert.equal(diffLines(["a", "b", "c"], ["a", "x", "c", "d"]), {
     lines: ["- b", "+ x", "+ d"],
     added: 2,
@@ -251,7 +251,7 @@ test("a difference names what came and what went", () => {
   assert.is(diffLines(long("a"), long("b")).lines.length, 6000);
 });
 
-test("addresses are meant exactly, in part, or by a pattern", () => {
+test("addresses match exactly, in part, or by a pattern", () => {
   const url = "http://127.0.0.1:80/api/items?page=2";
   for (const pattern of [
     url,
@@ -290,7 +290,7 @@ test("library messages lose terminal codes, stacks and call logs", () => {
   );
 });
 
-test("an expression of a caller has its value, also where it ends as a statement does", async () => {
+test("an expression of a caller has its value, even with a trailing semicolon", async () => {
   for (const [source, value] of [
     ["() => 7;", 7],
     ["1 + 6 ;\n", 7],
@@ -308,7 +308,7 @@ test("an expression of a caller has its value, also where it ends as a statement
     );
 });
 
-test("code of a caller is compiled, never run, in the gateway", () => {
+test("the gateway compiles a caller's code and never runs it", () => {
   for (const source of [
     "() => 1",
     "1 + 1",
@@ -349,7 +349,7 @@ test("the system's default browser is known by its name", () => {
   assert.is(recognizeBrowser("firefox.desktop"), undefined);
 });
 
-test("only the very process of a record is ended", async () => {
+test("only the exact process of a record is terminated", async () => {
   const file = join(mkdtempSync(join(tmpdir(), "portico-record-")), "browser.json");
   writeFileSync(file, JSON.stringify({ pid: process.pid, startedAt: "1", port: 1 }));
   assert.is(await endRecorded(file), false);
@@ -362,7 +362,7 @@ test("only the very process of a record is ended", async () => {
   );
 });
 
-test("a browser whose gateway still runs was not left behind", async () => {
+test("a browser whose gateway still runs is not considered left behind", async () => {
   const file = join(mkdtempSync(join(tmpdir(), "portico-record-")), "browser.json");
   const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], {
     stdio: "ignore",

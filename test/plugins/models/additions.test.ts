@@ -110,13 +110,13 @@ test("from /v1/messages and /v1/responses as well", async () => {
   }
 });
 
-test("what the client asks for itself is its own matter", async () => {
+test("an option that the client sets itself is not removed", async () => {
   up.answer = (_, res) => REFUSALS["a param"]!(res);
   const response = await ask("client", { stream_options: { include_usage: true } });
   assert.equal([response.status, up.seen.length], [400, 1]);
 });
 
-test("a failure that has another cause stays, and the additions with it", async () => {
+test("a failure with another cause is passed on, and the additions are kept", async () => {
   const channels = { provider: "openai", baseUrl: up.url, models: ["*"], maxRetries: 0 };
   const other = await startGateway({ config: { channels: { one: channels } } });
   try {
@@ -136,7 +136,7 @@ test("a failure that has another cause stays, and the additions with it", async 
   }
 });
 
-test("gemini: thoughts that were not asked for are an addition", async () => {
+test("gemini: thoughts that the client did not request are an addition", async () => {
   up.answer = ({ body }, res) =>
     body.generationConfig?.thinkingConfig?.includeThoughts
       ? json(
@@ -154,7 +154,7 @@ test("gemini: thoughts that were not asked for are an addition", async () => {
   assert.is(up.seen.length, 2);
 });
 
-test("anthropic: a summary of the thinking that was not asked for is an addition", async () => {
+test("anthropic: a summary of the thinking that the client did not request is an addition", async () => {
   const refusal = { type: "error", error: { type: "invalid_request_error", message: "display" } };
   const message = {
     type: "message",
@@ -171,7 +171,7 @@ test("anthropic: a summary of the thinking that was not asked for is an addition
   );
 });
 
-test("embeddings: floats are asked for, and packed where the client wants base64", async () => {
+test("embeddings: the gateway requests floats, and encodes them if the client wants base64", async () => {
   up.answer = ({ body }, res) =>
     body.encoding_format === "base64"
       ? json(res, { error: { message: "'encoding_format' only support with [float]" } }, 400)

@@ -55,7 +55,7 @@ async function ask(content: string, more: object = {}, headers: Record<string, s
   };
 }
 
-test("the same request is answered from the cache, whole and as a stream", async () => {
+test("the same request is served from the cache, whole and as a stream", async () => {
   for (const more of [{}, { stream: true }]) {
     const before = up.seen.length;
     const [first, again] = [await ask("same", more), await ask("same", more)];
@@ -65,7 +65,7 @@ test("the same request is answered from the cache, whole and as a stream", async
   }
 });
 
-test("other requests, a temperature, no-store and an end of time pass by", async () => {
+test("different requests, a temperature, no-store and an expired entry bypass the cache", async () => {
   assert.is((await ask("x")).cache, "miss");
   assert.is((await ask("x", { seed: 1 })).cache, "miss");
   assert.is((await ask("x", { temperature: 0.1 })).cache, null);
@@ -78,7 +78,7 @@ test("other requests, a temperature, no-store and an end of time pass by", async
   assert.is((await ask("x", { model: "short" })).cache, "miss");
 });
 
-test("no more entries than allowed: the one not asked for longest goes", async () => {
+test("the number of entries is limited, and the least recently used entry is removed", async () => {
   for (const content of ["1", "2", "1", "3"]) await ask(content);
   assert.equal([(await ask("1")).cache, (await ask("2")).cache], ["hit", "miss"]);
 });
@@ -103,7 +103,7 @@ test("client keys have entries of their own, unless the cache is shared", () => 
   assert.is(keys(true)[0], keys(true)[1]);
 });
 
-test("every format of chat is answered from it, and no other route", async () => {
+test("the cache serves every chat format, and no other route", async () => {
   const messages = [{ role: "user", content: "formats" }];
   const asks: [string, object][] = [
     ["/v1/messages", { model: "always", max_tokens: 9, messages }],
@@ -137,7 +137,7 @@ test("every format of chat is answered from it, and no other route", async () =>
   }
 });
 
-test("a hit costs nothing, and is reported with where it came from", async () => {
+test("a hit costs nothing, and is reported with its source", async () => {
   const rows = async () => (await gateway.json("GET", "/usage")).total;
   const { text } = await ask("costs");
   const before = await rows();
@@ -155,7 +155,7 @@ test("a hit costs nothing, and is reported with where it came from", async () =>
   assert.equal([again.channel, again.attempts], ["one", "0"]);
 });
 
-test("handlers see every response that leaves, those of the cache too", async () => {
+test("handlers receive every response, including those from the cache", async () => {
   const own = await startGateway({
     config: {
       channels: { one: { provider: "openai", baseUrl: up.url } },
@@ -184,7 +184,7 @@ test("handlers see every response that leaves, those of the cache too", async ()
   }
 });
 
-test("errors and streams that break off are not kept", async () => {
+test("errors and streams that break off are not cached", async () => {
   const originalAnswerer = up.answer;
   up.answer = (request, res) => {
     if (!request.body.stream) return json(res, { error: { message: "no" } }, 400);

@@ -131,7 +131,7 @@ test("max_tokens and max_completion_tokens are one setting", async () => {
   assert.equal(await usual({ max_completion_tokens: null }), [33, null]);
 });
 
-test("one target's shape does not reach the next", async () => {
+test("settings of one target do not reach the next", async () => {
   up.answer = (request, res) =>
     request.body.model === "a" ? json(res, { error: {} }, 500) : json(res, completion("ok"));
   assert.is((await ask({ model: "mixed" })).status, 200);
@@ -141,7 +141,7 @@ test("one target's shape does not reach the next", async () => {
   );
 });
 
-test("it goes on for a context too long and a filter, where it says so", async () => {
+test("an alias falls back for a context that is too long and for a content filter, if configured", async () => {
   const causes = [
     {
       status: 400,
@@ -177,7 +177,7 @@ test("it goes on for a context too long and a filter, where it says so", async (
   assert.is(up.seen.length, 1);
 });
 
-test("it goes on for what each provider says of a prompt too long or forbidden, and not for a limit of the answer", async () => {
+test("an alias falls back for each provider's errors about too long or forbidden prompts, and not for a limit of the response", async () => {
   const goesOn = [
     "This model's maximum context length is 128000 tokens.",
     "Your input exceeds the context window of this model.",
@@ -209,7 +209,7 @@ test("it goes on for what each provider says of a prompt too long or forbidden, 
   }
 });
 
-test("latency: the faster channel first, once both are known", async () => {
+test("latency: the faster channel is first once both latencies are known", async () => {
   up.answer = (request, res) => {
     if (request.body.model === "a") setTimeout(() => json(res, completion("slow")), 60);
     else json(res, completion("quick"));
@@ -222,7 +222,7 @@ test("latency: the faster channel first, once both are known", async () => {
   });
 });
 
-test("a channel over its own limit is passed over; where all are, 429 says when to come again", async () => {
+test("a channel over its own limit is skipped; if all are, 429 names the time for a retry", async () => {
   for (const two of ["three/c", "four/d"]) {
     const channels = [];
     for (let i = 0; i < 3; i++) {
@@ -237,7 +237,7 @@ test("a channel over its own limit is passed over; where all are, 429 says when 
   }
 });
 
-test("a model of a request's list that does not exist is passed over", async () => {
+test("an unknown model in the list of a request is skipped", async () => {
   up.answer = (_, res) => json(res, completion("ok"));
   for (const body of [
     { models: ["nobody/x", "two/b"] },

@@ -30,7 +30,7 @@ const workersWith = (...others: object[]) =>
     askAll: async () => others.map((other) => [{ ...well, name: "one", ...other }]),
   }) as unknown as Parameters<typeof describeEverywhere>[1];
 
-test("the worst state that a worker knows is shown, and status says the same", async () => {
+test("the list shows the worst state of all workers, and the status agrees", async () => {
   const failing = { state: "failing", problem: "the last request for m failed: no" };
   const resting = { state: "resting", problem: "m is in cooldown: no", restingModels: ["m"] };
   for (const workers of [workersWith({}, failing, resting), workersWith(resting, failing)]) {

@@ -4,7 +4,7 @@ import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
 import { dialects, type FakeProvider, startProvider } from "../../support/upstreams/index.ts";
 
-const test = suite("places in the client's request");
+const test = suite("paths in the client's request");
 const fakes: FakeProvider[] = [];
 let gateway: InProcessGateway;
 
@@ -301,7 +301,7 @@ for (const [what, path, body, param] of REFUSED) {
   });
 }
 
-test("chat: the system prompt of an alias moves no place", async () => {
+test("chat: the system prompt of an alias does not shift the paths", async () => {
   const { changed } = await places("/v1/chat/completions", {
     model: "brief",
     messages: [{ role: "user", content: "\ud83d" }],

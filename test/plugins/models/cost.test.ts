@@ -73,7 +73,7 @@ test("the cheapest target comes first, and those without a price last", async ()
   assert.is((await ask("unknown")).where, "two/unheard-of");
 });
 
-test("a channel over its budget is passed over, and refused where no other is left", async () => {
+test("a channel over its budget is skipped, and the request is refused if no other channel is left", async () => {
   assert.is((await ask("kept")).where, "poor/fair");
   assert.is((await ask("kept")).where, "poor/fair", "$0.001 of $0.0015 is spent");
   assert.is((await ask("kept")).where, "one/dear");
@@ -93,7 +93,7 @@ test("a channel over its budget is passed over, and refused where no other is le
   assert.match(all.body.error.message, new RegExp(`\`${firstFree}\``));
 });
 
-test("its budget shows, and that it is over it", async () => {
+test("the list shows the budget of a channel, and that the budget is exceeded", async () => {
   const { channels } = await gateway.json("GET", "/channels");
   const poor = channels.find((channel: any) => channel.name === "poor");
   assert.equal([poor.state, poor.overLimit], ["resting", "budget"]);
@@ -108,7 +108,7 @@ test("its budget shows, and that it is over it", async () => {
   );
 });
 
-test("without the plugin that counts costs, a channel with a budget is not asked", async () => {
+test("a channel with a budget receives no requests without the plugin that counts costs", async () => {
   await gateway.json("POST", "/kernel/plugins/usage/disable");
   try {
     assert.is((await ask("kept")).where, "one/dear");

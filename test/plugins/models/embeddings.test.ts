@@ -56,7 +56,7 @@ test.before.each(() => {
   up.answer = (_, res) => json(res, embeddingList);
 });
 
-test("the openai package gets vectors, as floats and as it asks by itself (base64)", async () => {
+test("the openai package receives vectors as floats and in its default encoding (base64)", async () => {
   for (const format of [undefined, "float"] as const) {
     const list = await client.embeddings.create({
       model: "main/embed-x",
@@ -75,7 +75,7 @@ test("the openai package gets vectors, as floats and as it asks by itself (base6
   assert.equal(first!.body, { model: "embed-x", input: ["a", "b"] });
 });
 
-test("vectors that come as base64 unasked become floats", async () => {
+test("vectors that an upstream sends as base64 without a request become floats", async () => {
   const packed = Buffer.from(Float32Array.from([0.5, -1]).buffer).toString("base64");
   up.answer = (_, res) =>
     json(res, { ...embeddingList, data: [{ object: "embedding", index: 0, embedding: packed }] });
@@ -86,7 +86,7 @@ test("vectors that come as base64 unasked become floats", async () => {
   assert.equal(response.data[0].embedding, [0.5, -1]);
 });
 
-test("a channel without embeddings is passed over, a failing one too, and headers tell where the answer is from", async () => {
+test("channels that fail or have no embeddings are skipped, and headers name the source of the response", async () => {
   up.answer = (_, res) => json(res, { error: { message: "down" } }, 500);
   const response = await gateway.request("POST", "/v1/embeddings", { model: "vector", input: "a" });
   assert.is(response.status, 200);
@@ -97,7 +97,7 @@ test("a channel without embeddings is passed over, a failing one too, and header
   assert.is(spare.seen[0]!.body.model, "embed-y");
 });
 
-test("a response without vectors is the upstream's failure, for every provider", async () => {
+test("a response without vectors is an upstream error, for every provider", async () => {
   for (const body of [
     { detail: "x" },
     { data: {} },
@@ -134,7 +134,7 @@ test("a response without vectors is the upstream's failure, for every provider",
   }
 });
 
-test("errors: no embeddings here, the upstream's refusal, a chat answer, an unknown model, no token", async () => {
+test("errors: no embeddings on the channel, a refusal of the upstream, a chat response, an unknown model, no token", async () => {
   const error = async (body: object, token?: null) => {
     const response = await gateway.request(
       "POST",
@@ -164,7 +164,7 @@ test("errors: no embeddings here, the upstream's refusal, a chat answer, an unkn
   assert.is((await error({ model: "main/embed-x", input: "a" }, null))[0], 401);
 });
 
-test("input and options are checked with the path of what is wrong", () => {
+test("errors about input and options name the path of the problem", () => {
   const rows: [unknown, string | undefined][] = [
     [[], undefined],
     [{ input: "a" }, "model"],
@@ -196,7 +196,7 @@ test("input and options are checked with the path of what is wrong", () => {
     checkEmbeddings({ model: "m", input });
 });
 
-test("ollama, gemini, mistral and azure are asked in their own way", async () => {
+test("ollama, gemini, mistral and azure receive requests in their own formats", async () => {
   const rows: [string, object, string][] = [
     ["local/nomic", { embeddings: vectors, prompt_eval_count: 4 }, "/api/embed"],
     [
@@ -229,7 +229,7 @@ test("ollama, gemini, mistral and azure are asked in their own way", async () =>
   }
 });
 
-test("members that a server leaves out of its response are there", async () => {
+test("members that a server omits from its response are added", async () => {
   up.answer = (_, res) => json(res, { data: vectors.map((embedding) => ({ embedding })) });
   const response = await gateway.json("POST", "/v1/embeddings", {
     model: "main/embed-x",
@@ -238,7 +238,7 @@ test("members that a server leaves out of its response are there", async () => {
   assert.equal(response, { ...embeddingList, usage: { prompt_tokens: 0, total_tokens: 0 } });
 });
 
-test("the end is reported as chat:response, with the usage", async () => {
+test("the end of a request is reported as chat:response, with the usage", async () => {
   const events: any[] = [];
   const undo = gateway.gateway.bus.on("chat:response", (event) => void events.push(event.context), {
     owner: "test",
@@ -250,7 +250,7 @@ test("the end is reported as chat:response, with the usage", async () => {
   assert.equal([events[0].channel, events[0].model, events[0].status], ["main", "embed-x", 200]);
 });
 
-test("a client that leaves cuts the upstream", async () => {
+test("a client that disconnects aborts the upstream request", async () => {
   const leaving = new AbortController();
   let cut: Promise<void> | undefined;
   const requestArrival = new Promise<void>((resolve) => {

@@ -69,7 +69,7 @@ const stateOf = async (name: string) =>
     (channel: { name: string }) => channel.name === name,
   );
 
-test("every failure before the first byte goes to the next target, streaming or not", async () => {
+test("every failure before the first byte causes a fallback, streaming or not", async () => {
   await start();
   const failures: Record<string, Answerer> = {
     500: broken,
@@ -106,7 +106,7 @@ const silences: Record<string, Answerer> = {
   "head only": (_, res) => res.writeHead(200).flushHeaders(),
 };
 for (const [what, answerer] of Object.entries(silences)) {
-  test(`a late first byte goes to the next target: ${what}`, async () => {
+  test(`a late first byte causes a fallback: ${what}`, async () => {
     await start({ timeoutMs: 50 });
     first.answer = answerer;
     for (const streamed of [false, true]) {
@@ -117,7 +117,7 @@ for (const [what, answerer] of Object.entries(silences)) {
   });
 }
 
-test("what is the caller's fault is not tried elsewhere", async () => {
+test("an error of the caller causes no fallback", async () => {
   await start();
   for (const status of [400, 409, 413, 422]) {
     first.answer = (_, res) => json(res, { error: { message: "yours" } }, status);
@@ -129,7 +129,7 @@ test("what is the caller's fault is not tried elsewhere", async () => {
   assert.is(second.seen.length, 0);
 });
 
-test("retries on the same channel", async () => {
+test("failed requests are retried on the same channel", async () => {
   await start({ maxRetries: 2 }, { enabled: false });
   first.answer = (request, res, count) =>
     count < 2 ? broken(request, res, count) : ok(request, res, count);
@@ -141,7 +141,7 @@ test("retries on the same channel", async () => {
   assert.is(first.seen.length, 3);
 });
 
-test("x-should-retry: false only where another try cannot help, however often it was tried", async () => {
+test("x-should-retry is false only if a retry cannot help, regardless of the number of attempts", async () => {
   await start({ maxRetries: 1 }, { enabled: false });
   const cases: [number, string | null][] = [
     [400, "false"],
@@ -167,7 +167,7 @@ test("x-should-retry: false only where another try cannot help, however often it
   assert.is((await ask()).headers.get("x-should-retry"), null);
 });
 
-test("a short Retry-After is waited for, a long one is not", async () => {
+test("the gateway waits for a short Retry-After, and not for a long one", async () => {
   await start({ maxRetries: 1 });
   const limit =
     (after: string): Answerer =>
@@ -185,7 +185,7 @@ test("a short Retry-After is waited for, a long one is not", async () => {
   assert.is((await stateOf("one")).state, "resting");
 });
 
-test("our 429 passes the upstream's Retry-After on", async () => {
+test("the gateway's 429 passes on the upstream's Retry-After", async () => {
   await start({}, { enabled: false });
   first.answer = (_, res) =>
     json(res, { error: { message: "slow", code: "rate_limit_exceeded" } }, 429, {
@@ -199,7 +199,7 @@ test("our 429 passes the upstream's Retry-After on", async () => {
   );
 });
 
-test("three failures rest a channel; resting, it is passed over, alone it is tried all the same", async () => {
+test("three failures put a channel into cooldown, in which it is skipped unless it is the only one", async () => {
   await start();
   first.answer = broken;
   for (let i = 0; i < 3; i++) assert.equal(summarize(await ask()), [200, "two", "2"]);
@@ -235,7 +235,7 @@ test("the status and the list of channels name the same problems, from the first
   assert.equal(await problems(), []);
 });
 
-test("keys are used in turn; a refused one rests and the next is tried", async () => {
+test("keys are used in turn; a refused key goes into cooldown and the next is tried", async () => {
   await start({ apiKey: ["a", "bad", "c"] });
   first.answer = (request, res, count) =>
     request.headers.authorization === "Bearer bad"
@@ -249,7 +249,7 @@ test("keys are used in turn; a refused one rests and the next is tried", async (
   assert.is((await stateOf("one")).restingKeys, 1);
 });
 
-test("401 and 403 go to the next target and rest the key", async () => {
+test("401 and 403 cause a fallback and a cooldown of the key", async () => {
   await start();
   first.answer = (_, res) => json(res, { error: { message: "bad key" } }, 403);
   assert.equal(summarize(await ask()), [200, "two", "2"]);
@@ -261,7 +261,7 @@ test("401 and 403 go to the next target and rest the key", async () => {
   assert.not.match(error.message, "k1");
 });
 
-test("over maxConcurrent: the next target, then 429", async () => {
+test("requests over maxConcurrent go to the next target, then receive 429", async () => {
   await start({ maxConcurrent: 1, queueTimeoutMs: 30 }, { maxConcurrent: 1, queueTimeoutMs: 30 });
   const held: (() => void)[] = [];
   first.answer = second.answer = (request, res, count) => held.push(() => ok(request, res, count));
@@ -275,7 +275,7 @@ test("over maxConcurrent: the next target, then 429", async () => {
   for (const name of ["one", "two"]) assert.is((await stateOf(name)).inFlight, 0);
 });
 
-test("a queued request takes the place that comes free", async () => {
+test("a queued request takes the next free slot", async () => {
   await start({ maxConcurrent: 1, queueTimeoutMs: 60_000 }, { enabled: false });
   let go = () => {};
   first.answer = (request, res, count) => (go = () => void ok(request, res, count));
@@ -291,7 +291,7 @@ test("a queued request takes the place that comes free", async () => {
   assert.equal([inFlight, waiting], [0, 0]);
 });
 
-test("a streamed answer holds its place until it has ended, or its client has gone", async () => {
+test("a streamed response holds its slot until it ends or its client disconnects", async () => {
   await start({ maxConcurrent: 1 }, { enabled: false });
   first.answer = (_, res) => {
     res.writeHead(200, { "content-type": "text/event-stream" });
@@ -311,7 +311,7 @@ test("a streamed answer holds its place until it has ended, or its client has go
   assert.is((await stateOf("one")).inFlight, 0);
 });
 
-test("weighted aliases share by the channels' weights", async () => {
+test("weighted aliases distribute requests by the weights of the channels", async () => {
   await start(
     { weight: 0 },
     { weight: 1 },
@@ -320,7 +320,7 @@ test("weighted aliases share by the channels' weights", async () => {
   for (let i = 0; i < 5; i++) assert.equal(summarize(await ask({ model: "w" })), [200, "two", "1"]);
 });
 
-test("a fallback alias gives the last target's error, with nothing left of the others", async () => {
+test("a fallback alias returns the error of the last target, without traces of the others", async () => {
   await start({}, {}, { models: { chain: { targets: ["one/x", "two/y"] } } });
   first.answer = (_, res) =>
     json(res, { error: { message: "first" } }, 500, { "retry-after": "5" });
@@ -338,7 +338,7 @@ test("a fallback alias gives the last target's error, with nothing left of the o
   assert.equal([first.seen[0]?.body.model, second.seen[0]?.body.model], ["x", "y"]);
 });
 
-test("a channel of a provider that is not there, or without an address, is 503 with the reason", async () => {
+test("a channel with a missing provider or without an address is 503 with the reason", async () => {
   await start({ provider: "nobody" }, { enabled: false });
   const response = await ask();
   assert.is(response.status, 503);
@@ -365,7 +365,7 @@ test("a request that a channel's own configuration makes impossible is reported 
   assert.is(first.seen.length, 0);
 });
 
-test("an address that is none of http or https is refused with the configuration", async () => {
+test("an address other than http or https is refused with the configuration", async () => {
   for (const baseUrl of ["localhost:8000/v1", "http://[::bad"])
     await start({ baseUrl }).then(
       () => assert.unreachable(),
@@ -373,7 +373,7 @@ test("an address that is none of http or https is refused with the configuration
     );
 });
 
-test("list and status name the models that cool down, not the channel where its others go on", async () => {
+test("list and status name only the models in cooldown if other models of the channel still work", async () => {
   await start({ apiKey: ["k1", "k3"] });
   const readChannels = async () => {
     const list = (await porticoHere(gateway!.home, ["channels", "list"])).stdout;

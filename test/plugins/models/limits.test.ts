@@ -94,7 +94,7 @@ async function startFlood() {
   return { flood, socket };
 }
 
-test("a client that does not read stops the upstream", async () => {
+test("a client that does not read pauses the upstream", async () => {
   const { flood, socket } = await startFlood();
   assert.ok(flood.written < 30 * 1024 * 1024, `${flood.written} bytes went out`);
   const held = flood.written;
@@ -104,7 +104,7 @@ test("a client that does not read stops the upstream", async () => {
   await up.seen.at(-1)!.cut;
 });
 
-test("a client that leaves while the gateway waits for it ends its request", async () => {
+test("a request ends if its client disconnects while the gateway waits for it to read", async () => {
   const { socket } = await startFlood();
   socket.destroy();
   await up.seen.at(-1)!.cut;
@@ -114,7 +114,7 @@ test("a client that leaves while the gateway waits for it ends its request", asy
   });
 });
 
-test("a large answer is counted wherever its reads are cut", async () => {
+test("a large response is counted regardless of how its reads are split", async () => {
   const rest = JSON.stringify(completion("")).length;
   for (const over of [1, 40, 100, 5000]) {
     up.answer = (_, res) => json(res, completion("z".repeat(1024 * 1024 - rest + over)));
@@ -128,7 +128,7 @@ test("a large answer is counted wherever its reads are cut", async () => {
   }
 });
 
-test("images: data URLs are taken, private addresses refused unless the channel allows them", async () => {
+test("images: data URLs are accepted, and private addresses are refused unless the channel allows them", async () => {
   const ask = (model: string, url: string) =>
     gateway.request("POST", "/v1/chat/completions", {
       model,
@@ -174,7 +174,7 @@ test("images: data URLs are taken, private addresses refused unless the channel 
   }
 });
 
-test("images: a failure is reported with its place, and a type by the name that providers know", async () => {
+test("images: a failure is reported with its path, and a type by the name that providers know", async () => {
   const image = (url: string) => ({
     kind: "image" as const,
     url,

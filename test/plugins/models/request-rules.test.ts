@@ -109,7 +109,7 @@ const repeated = [
 ];
 
 for (const channel of ["anthropic", "bedrock", "mistral"]) {
-  test(`${channel}: ids of calls are unique, the same way on every turn`, async () => {
+  test(`${channel}: ids of calls become unique, in the same way on every turn`, async () => {
     const { status, changed, sent, body } = await chat(channel, {
       tools: TOOLS,
       messages: repeated,
@@ -125,7 +125,7 @@ for (const channel of ["anthropic", "bedrock", "mistral"]) {
     assert.equal(next.sent.messages.slice(0, sent.messages.length), sent.messages);
   });
 
-  test(`${channel}: ids that become the same upstream, ids within one message, and functions of old`, async () => {
+  test(`${channel}: ids that collide upstream, ids within one message, and legacy functions become unique`, async () => {
     const histories: Record<string, object[]> = {
       "with and without a prefix": [
         user("a"),
@@ -201,7 +201,7 @@ test("ids that are unique stay as they are", async () => {
 
 // ------------------------------------------------------------------------------------------- order of turns
 
-test("mistral: the assistant speaks between a tool's result and what follows", async () => {
+test("mistral: an assistant message is inserted between a tool result and the next user message", async () => {
   for (const next of [user("next"), { role: "system", content: "be brief" }]) {
     const history = [user("a"), call("call_0"), result("call_0"), next];
     const { status, changed, body } = await chat("mistral", { tools: TOOLS, messages: history });
@@ -220,7 +220,7 @@ test("mistral: the assistant speaks between a tool's result and what follows", a
   assert.is(anthropicForm.status, 200, JSON.stringify(anthropicForm.body));
 });
 
-test("mistral: a beginning of the answer is sent as one, whether or not the client says so", async () => {
+test("mistral: a prefill is sent as such, whether or not the client marks it", async () => {
   for (const prefix of [true, undefined, false]) {
     const last = { role: "assistant", content: "Sure, ", prefix };
     const { status, sent, changed } = await chat("mistral", { messages: [user("a"), last] });
@@ -230,7 +230,7 @@ test("mistral: a beginning of the answer is sent as one, whether or not the clie
   }
 });
 
-test("mistral: an earlier message that was once the beginning of an answer is none any more", async () => {
+test("mistral: an earlier message that was once a prefill is no longer sent as one", async () => {
   const begun = { role: "assistant", content: "Sure, ", prefix: true };
   const { status, sent, changed } = await chat("mistral", {
     messages: [user("a"), begun, user("b"), { role: "assistant", content: "Well" }],
@@ -264,7 +264,7 @@ test("mistral: the rules about turns hold from /v1/messages and /v1/responses as
   assert.match(afterTool.changed ?? "", "assistant-after-tool");
 });
 
-test("mistral: a system message behind the assistant goes into the user's turn", async () => {
+test("mistral: a system message after the assistant is moved into the user's turn", async () => {
   const history = [
     { role: "system", content: "S" },
     user("a"),
@@ -277,7 +277,7 @@ test("mistral: a system message behind the assistant goes into the user's turn",
   assert.equal(sent.messages.at(-1), user("later\n\nc"));
 });
 
-test("mistral: a message of the assistant that says nothing is left out", async () => {
+test("mistral: an empty assistant message is omitted", async () => {
   const history = [user("a"), { role: "assistant", content: "" }, user([{ type: "video" }])];
   const refused = await chat("mistral", { messages: history });
   assert.equal([refused.status, refused.body.error.param], [400, "messages[2].content[0].type"]);
@@ -292,7 +292,7 @@ for (const [channel, model] of [
   ["bedrock", "bedrock/us.anthropic.claude-opus-4-6-v1:0"],
   ["at-openrouter", "at-openrouter/anthropic/claude-opus-4.6"],
 ] as const) {
-  test(`${model} takes no beginning of an answer: 400 that names the message`, async () => {
+  test(`${model} accepts no prefill: 400 names the message`, async () => {
     for (const [path, trailing] of [
       ["/v1/chat/completions", []],
       ["/v1/chat/completions", [{ role: "system", content: "S" }]],
@@ -311,7 +311,7 @@ for (const [channel, model] of [
   });
 }
 
-test("claude 4.5 goes on with the beginning of an answer", async () => {
+test("claude 4.5 continues a prefill", async () => {
   for (const channel of ["anthropic", "bedrock"]) {
     const history = [user("a"), { role: "assistant", content: "Partial" }];
     assert.is((await chat(channel, { messages: history })).status, 200);
@@ -320,7 +320,7 @@ test("claude 4.5 goes on with the beginning of an answer", async () => {
 });
 
 for (const channel of ["anthropic", "bedrock", "gemini"]) {
-  test(`${channel}: blank texts are left out and named, wherever they stand`, async () => {
+  test(`${channel}: blank texts are omitted and named, wherever they occur`, async () => {
     const history = [
       { role: "system", content: " " },
       user([
@@ -348,7 +348,7 @@ for (const channel of ["anthropic", "bedrock", "gemini"]) {
 }
 
 for (const channel of ["anthropic", "bedrock"]) {
-  test(`${channel}: the beginning of an answer ends without white space`, async () => {
+  test(`${channel}: a prefill ends without white space`, async () => {
     const text = (value: string) => ({ type: "text", text: value });
     for (const begun of ["It is \n", [text("It is ")], [text("It is "), text(" ")]]) {
       const history = [user("a"), { role: "assistant", content: begun }];
@@ -365,7 +365,7 @@ for (const channel of ["anthropic", "bedrock"]) {
   });
 }
 
-test("bedrock: a document's name is named where characters of it are replaced", async () => {
+test("bedrock: a header names the document whose name was changed", async () => {
   const file = (filename: string) => ({
     type: "file",
     file: { filename, file_data: "data:application/pdf;base64,JVBERi0xLjQK" },
@@ -383,7 +383,7 @@ test("bedrock: a document's name is named where characters of it are replaced", 
   );
 });
 
-test("bedrock: the first turn is the user's", async () => {
+test("bedrock: a user message is inserted if the first turn is not the user's", async () => {
   for (const first of [[], [{ role: "system", content: "S" }], [user(" ")]]) {
     const history = [...first, { role: "assistant", content: "Welcome!" }, user("hi")];
     const { status, sent, changed, body } = await chat("bedrock", { messages: history });
@@ -402,7 +402,7 @@ test("bedrock: the first turn is the user's", async () => {
   assert.is(status, 200);
 });
 
-test("gemini: the first turn is the user's where it calls a tool", async () => {
+test("gemini: a user message is inserted before a first turn that calls a tool", async () => {
   const begun = [call("c"), result("c"), user("go")];
   for (const history of [begun, [{ role: "assistant", content: "I look" }, ...begun]]) {
     const { status, changed, body } = await chat("gemini", { tools: TOOLS, messages: history });
@@ -416,7 +416,7 @@ test("gemini: the first turn is the user's where it calls a tool", async () => {
 });
 
 for (const channel of ["anthropic", "bedrock", "gemini"]) {
-  test(`${channel}: system messages alone are the user's, and each is named`, async () => {
+  test(`${channel}: a request of system messages alone sends them as the user's, and each is named`, async () => {
     const history = [
       { role: "system", content: "one" },
       { role: "developer", content: "two" },
@@ -430,14 +430,14 @@ for (const channel of ["anthropic", "bedrock", "gemini"]) {
   });
 }
 
-test("an error about a message behind an inserted one names the client's own place", async () => {
+test("an error about a message after an inserted one names the index in the client's request", async () => {
   const history = [{ role: "assistant", content: "Welcome!" }, user([{ type: "video" }])];
   const { status, body } = await chat("bedrock", { messages: history });
   assert.equal([status, body.error.param], [400, "messages[1].content[0].type"]);
 });
 
 for (const channel of ["at-vllm", "at-lmstudio", "at-llamacpp", "ollama"]) {
-  test(`${channel}: one system message in front; later ones are in the next user turn`, async () => {
+  test(`${channel}: one system message comes first, and later ones are moved into the next user turn`, async () => {
     const history = [
       { role: "system", content: "one" },
       { role: "developer", content: "two" },
@@ -465,7 +465,7 @@ for (const channel of ["at-vllm", "at-lmstudio", "at-llamacpp", "ollama"]) {
 // ------------------------------------------------------------------------------------------------- Unicode
 
 for (const channel of ["anthropic", "bedrock", "gemini", "mistral", "ollama", "at-cerebras"]) {
-  test(`${channel}: half of a surrogate pair is replaced wherever it stands`, async () => {
+  test(`${channel}: a lone surrogate is replaced wherever it occurs`, async () => {
     const half = "cut \\ud83d end";
     const body = `{"model":"${modelAt(channel)}","messages":[
       {"role":"system","content":"${half}"},
@@ -490,7 +490,7 @@ for (const channel of ["anthropic", "bedrock", "gemini", "mistral", "ollama", "a
   });
 }
 
-test("a place outside ASCII is written so that the header can still be split", async () => {
+test("a path with characters outside ASCII is encoded so that the header can still be split", async () => {
   const properties = { "k\ud83d\u00e9": { type: "string", description: "cut \ud83d" } };
   const { status, changed } = await chat("anthropic", {
     messages: [user("a")],
@@ -501,7 +501,7 @@ test("a place outside ASCII is written so that the header can still be split", a
   assert.equal(new Set(rules), new Set(["well-formed-unicode"]));
 });
 
-test("/v1/responses: half of a surrogate pair is replaced wherever it stands", async () => {
+test("/v1/responses: a lone surrogate is replaced wherever it occurs", async () => {
   const half = "cut \ud83d end";
   for (const channel of ["anthropic", "bedrock", "gemini", "mistral", "at-cerebras"]) {
     const { status, sent, body } = await post("/v1/responses", channel, {
@@ -526,7 +526,7 @@ test("/v1/responses: half of a surrogate pair is replaced wherever it stands", a
   }
 });
 
-test("/v1/messages: half of a surrogate pair is replaced, translated or not", async () => {
+test("/v1/messages: a lone surrogate is replaced, translated or not", async () => {
   for (const channel of ["anthropic", "bedrock", "at-openai"]) {
     const { status, changed } = await messages(channel, { messages: [user("cut \ud83d end")] });
     assert.is(status, 200, channel);
@@ -610,7 +610,7 @@ test("alternatives at the root are folded, and the description states the choice
   assert.is(all.description, "the f");
 });
 
-test("a null that is a value stays", async () => {
+test("a null that is a value is kept", async () => {
   const schema = { type: "object", properties: { a: { default: null, enum: ["x", null] } } };
   const { sent, changed } = await chat("anthropic", {
     tools: [tool(schema)],
@@ -626,7 +626,7 @@ const GIF = Buffer.from("GIF89a and so on").toString("base64");
 const WEBP = Buffer.from("RIFF....WEBPVP8 ").toString("base64");
 
 for (const channel of ["anthropic", "bedrock", "gemini"]) {
-  test(`${channel}: the type of an image is what its bytes are`, async () => {
+  test(`${channel}: the type of an image is determined from its bytes`, async () => {
     for (const [label, data] of [
       ["image/png", JPEG],
       ["image/jpeg", GIF],
@@ -649,7 +649,7 @@ for (const channel of ["anthropic", "bedrock", "gemini"]) {
     }
   });
 
-  test(`${channel}: the type of an image from /v1/messages is what its bytes are`, async () => {
+  test(`${channel}: the type of an image from /v1/messages is determined from its bytes`, async () => {
     const image = {
       type: "image",
       source: { type: "base64", media_type: "image/png", data: JPEG },
@@ -670,7 +670,7 @@ for (const channel of ["anthropic", "bedrock", "gemini"]) {
 const PDF = "data:application/pdf;base64,JVBERi0xLjQK";
 const pdf = (filename: string) => ({ type: "file", file: { filename, file_data: PDF } });
 
-test("a file is a PDF where its bytes say so", async () => {
+test("a file is a PDF if its bytes are", async () => {
   const bytes = PDF.slice(PDF.indexOf(",") + 1);
   for (const channel of ["anthropic", "bedrock", "gemini"]) {
     for (const file_data of [bytes, `data:application/octet-stream;base64,${bytes}`]) {
@@ -686,7 +686,7 @@ test("a file is a PDF where its bytes say so", async () => {
   }
 });
 
-test("bedrock: a document has a text beside it, and a name of its own", async () => {
+test("bedrock: a document has a text beside it, and a unique name", async () => {
   const history = [
     user([pdf("a.pdf")]),
     { role: "assistant", content: "b" },
@@ -750,7 +750,7 @@ test("bedrock: cache marks on system, tools and parts become cache points, with 
   assert.is(native.dropped, null);
 });
 
-test("bedrock: models without a cache have no points, and each mark is named", async () => {
+test("bedrock: requests to models without a cache have no cache points, and each mark is named", async () => {
   const { status, sent, dropped } = await chat("bedrock", {
     ...marked,
     model: "bedrock/meta.llama3-70b-instruct-v1:0",
@@ -782,7 +782,7 @@ test("anthropic: marks on messages and functions are marks on blocks", async () 
   assert.is(dropped, null);
 });
 
-test("openrouter: marks from /v1/messages stay; other servers of the format get plain texts, and each mark is named", async () => {
+test("openrouter: marks from /v1/messages are kept; other servers of the format receive plain texts, and each mark is named", async () => {
   const { sent, dropped } = await messages("at-openrouter", markedMessages);
   assert.equal(sent.messages[0].content, [{ type: "text", text: "LONG", cache_control: MARK }]);
   assert.equal(sent.messages[1].content, [{ type: "text", text: "q", cache_control: HOUR }]);
@@ -804,7 +804,7 @@ test("openrouter: marks from /v1/messages stay; other servers of the format get 
   );
 });
 
-test("gemini, mistral, ollama: there is no place for marks, and each is named", async () => {
+test("gemini, mistral, ollama: marks are not supported, and each is named", async () => {
   for (const channel of ["gemini", "mistral", "ollama"]) {
     const { status, dropped } = await chat(channel, marked);
     assert.is(status, 200);
@@ -815,7 +815,7 @@ test("gemini, mistral, ollama: there is no place for marks, and each is named", 
   }
 });
 
-test("members that a translation does not know are named at every depth", async () => {
+test("members that a translation drops are named at every depth", async () => {
   const { dropped } = await chat("anthropic", {
     tools: [tool({ type: "object" }, { defer: true })],
     messages: [{ ...user([{ type: "text", text: "a", mood: 1 }]), weight: 2 }],
@@ -830,7 +830,7 @@ test("members that a translation does not know are named at every depth", async 
 
 // -------------------------------------------------------------------------------------------------- DeepSeek
 
-test("deepseek: a thinking model gets reasoning beside each earlier call", async () => {
+test("deepseek: a thinking model receives reasoning beside each earlier call", async () => {
   const history = [
     user("a"),
     call("call_0"),
@@ -851,7 +851,7 @@ test("deepseek: a thinking model gets reasoning beside each earlier call", async
   assert.match(thinking.changed ?? "", "reasoning-beside-calls messages[1].reasoning_content");
 });
 
-test("deepseek: from /v1/messages and /v1/responses as well, and under the name that it takes", async () => {
+test("deepseek: reasoning from /v1/messages and /v1/responses is sent as well, under the name that it accepts", async () => {
   const use = { type: "tool_use", id: "u", name: "f", input: {} };
   const done = { type: "tool_result", tool_use_id: "u", content: "r" };
   const model = "at-deepseek/deepseek-reasoner";

@@ -98,7 +98,7 @@ for (const channel of Object.keys(MODELS)) {
     });
   }
 
-  test(`${channel}: only with the same arguments, on the same channel`, async () => {
+  test(`${channel}: a signature is restored only with the same arguments, on the same channel`, async () => {
     const id = await firstCall(channel, false, "b1");
     for (const [asked, messages] of [
       [channel, history(id, '{"x":"other"}')],
@@ -111,7 +111,7 @@ for (const channel of Object.keys(MODELS)) {
   });
 }
 
-test("a signature that the client sends itself is its own", async () => {
+test("a signature that the client sends itself is not replaced", async () => {
   const id = await firstCall("gemini", false, "own");
   const messages: any[] = history(id);
   messages[1].tool_calls[0].extra_content = { google: { thought_signature: "mine" } };
@@ -126,7 +126,7 @@ test("of two calls with one id, each has its own signature", async () => {
   assert.equal(signaturesSent("gemini"), ["signed", "skip_thought_signature_validator"]);
 });
 
-test("from /v1/messages and /v1/responses as well, where clients leave out what they do not know", async () => {
+test("signatures are restored from /v1/messages and /v1/responses as well, where clients drop unknown members", async () => {
   const fake = fakes["gemini"]!;
   fake.next = { answer: { calls: [{ id: "m1", name: "calc", args }] } };
   const model = `gemini/${MODELS["gemini"]}`;
@@ -170,7 +170,7 @@ test("from /v1/messages and /v1/responses as well, where clients leave out what 
   assert.equal(signaturesSent("gemini"), ["signed"]);
 });
 
-test("a client key has signatures of its own, and a restart forgets none", async () => {
+test("each client key has its own signatures, and a restart loses none", async () => {
   const { key } = await gateway.json("POST", "/keys", { name: "other" });
   const id = await firstCall("anthropic", true, "kept");
   const foreign = await ask("anthropic", { messages: history(id) }, key);
@@ -191,7 +191,7 @@ const request = (id: string) => ({
   messages: [{ role: "assistant", content: null, tool_calls: [callOf(id)] }],
 });
 
-test("kept for a day, and no more than fits", async () => {
+test("signatures are kept for a day and within the size limit", async () => {
   let now = 1_000_000;
   const rows = new Map<string, unknown>();
   const kv: any = {

@@ -146,7 +146,7 @@ test("chat: a usage that is nested too deeply for any count breaks no response",
   assert.equal(await counted(response.headers.get("x-request-id")!), FEW);
 });
 
-test("messages: counts of a channel that cannot be true, or are all 0, are estimated for the client", async () => {
+test("messages: impossible or zero counts of a channel are replaced by estimates for the client", async () => {
   for (const usage of [USAGES[0]![0], '{"prompt_tokens":0,"completion_tokens":0}']) {
     answerOpenAi(usage);
     const body = { model: "oai/m", max_tokens: 9, messages };
@@ -155,7 +155,7 @@ test("messages: counts of a channel that cannot be true, or are all 0, are estim
   }
 });
 
-test("messages of a channel of the same format: every count is possible, whole and streamed", async () => {
+test("messages of a channel of the same format: every count becomes a valid one, whole and streamed", async () => {
   const usage = {
     input_tokens: -5,
     output_tokens: "3",
@@ -192,7 +192,7 @@ test("messages of a channel of the same format: every count is possible, whole a
   assert.equal(usages.filter(Boolean), [clean, clean]);
 });
 
-test("responses of a channel of the same format: every count is possible, whole and streamed", async () => {
+test("responses of a channel of the same format: every count becomes a valid one, whole and streamed", async () => {
   const usage = {
     input_tokens: -5,
     input_tokens_details: { cached_tokens: -1 },

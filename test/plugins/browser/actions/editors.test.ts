@@ -116,7 +116,7 @@ const TEXTS = ["word", "", "1", "two lines\nof text", "if (a) { b(); }"];
 
 for (const path of ["/line-numbers", "/edit-context", "/late-reader"])
   for (const slowly of [false, true])
-    test(`${path}${slowly ? ", slowly" : ""}: a 200 means that the editor holds the text`, async () => {
+    test(`${path}${slowly ? ", slowly" : ""}: a 200 means that the editor contains the text`, async () => {
       await browser.visit(site.url + path);
       const ref = await browser.ref("Code", "textbox");
       for (const text of TEXTS) {
@@ -125,7 +125,7 @@ for (const path of ["/line-numbers", "/edit-context", "/late-reader"])
       }
     });
 
-test("an editor without a size of its own is in every view, and its container takes the text too", async () => {
+test("an editor without its own size is in every view, and its container accepts the text too", async () => {
   await browser.visit(`${site.url}/edit-context`);
   for (const view of [{}, { interactive: true }, { mode: "efficient" }]) {
     const { body } = await browser.get("/snapshot", view);
@@ -139,7 +139,7 @@ test("an editor without a size of its own is in every view, and its container ta
   failed(await browser.act("type", { ref: paragraph, text: "x" }), 422, "action_failed");
 });
 
-test("an editor that keeps its old text is 422, whatever it shows beside it", async () => {
+test("an editor that keeps its old text is 422, whatever it displays beside the text", async () => {
   await browser.visit(`${site.url}/line-numbers`);
   await browser.act("evaluate", { fn: "window.stuck = true" });
   const ref = await browser.ref("Code");
@@ -161,7 +161,7 @@ for (const path of ["/line-numbers", "/edit-context", "/late-reader"])
       failed(await browser.act("type", { ref, text }), 422, "action_failed");
     });
 
-test("what a framework's root holds is listed, and the root itself is not", async () => {
+test("the contents of a framework's root are listed, and the root itself is not", async () => {
   await browser.visit(`${site.url}/framework`);
   const { body } = await browser.get("/snapshot", { interactive: true });
   const lines = (body.snapshot as string).split("\n").map((line) => line.replace(/ \[.*\]/, ""));

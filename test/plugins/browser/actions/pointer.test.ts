@@ -54,7 +54,7 @@ for (const slowly of [false, true]) {
   });
 }
 
-test("what wants to be held first is dragged", async () => {
+test("an element that must be held before a drag is dragged", async () => {
   const response = await browser.act("drag", {
     startRef: await browser.ref("Card A").catch(() => textRef("Card A")),
     endRef: await textRef("Card B"),
@@ -80,7 +80,7 @@ test("upload drops files where no chooser opens, and fails where nothing takes t
   failed(await browser.act("upload", { ref: none, paths }), 422, "action_failed");
 });
 
-test("permissions are granted until they are cleared, and keep those of the place", async () => {
+test("permissions are granted until they are cleared, and keep the permission for the location", async () => {
   const states = () =>
     evaluate(
       "Promise.all(['notifications', 'geolocation', 'camera'].map(async (name) => (await navigator.permissions.query({ name })).state))",

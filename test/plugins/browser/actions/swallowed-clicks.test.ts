@@ -63,7 +63,7 @@ for (const [name, fields, event] of [
   });
 }
 
-test("so it is in a batch, and for a download", async () => {
+test("the same holds for a batch and a download", async () => {
   const [ref, file] = [await browser.ref("One"), await browser.ref("File")];
   await openMenu();
   const response = await browser.act("batch", { actions: [{ kind: "click", ref: ref }] });
@@ -73,14 +73,14 @@ test("so it is in a batch, and for a download", async () => {
   assert.equal(await events(), ["file"]);
 });
 
-test("an element that moves once is clicked at its new place, one that is drawn again as the new one", async () => {
+test("an element that moves once is clicked at its new position, and a rerendered element is clicked in its new form", async () => {
   assert.is((await browser.act("click", { ref: await browser.ref("Moves once") })).status, 200);
   assert.equal(await events(), ["moved"]);
   assert.is((await browser.act("click", { ref: await browser.ref("Redrawn") })).status, 200);
   assert.equal(await events(), ["again"]);
 });
 
-test("an element that its own press draws again is not pressed twice", async () => {
+test("an element that its own click rerenders is not clicked twice", async () => {
   assert.is(
     (await browser.act("click", { ref: await browser.ref("Gone when pressed") })).status,
     200,
@@ -88,7 +88,7 @@ test("an element that its own press draws again is not pressed twice", async () 
   assert.equal(await events(), ["down"]);
 });
 
-test("what its own hover covers is 422 with the reason", async () => {
+test("an element that its own hover covers is 422 with the reason", async () => {
   failed(
     await browser.act("click", { ref: await browser.ref("With tip") }),
     422,
@@ -98,7 +98,7 @@ test("what its own hover covers is 422 with the reason", async () => {
   assert.equal(await events(), []);
 });
 
-test("a click is done once the press is, however long the page takes that it leads to", async () => {
+test("a click ends with the mouse press, regardless of how long the next page takes", async () => {
   const silent = createServer(() => {});
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/`;

@@ -2,7 +2,7 @@ import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { failed, type SharedBrowser, sharedBrowser, type Site, startSite } from "../support.ts";
 
-const test = suite("browser: typing, and what a field makes of it");
+const test = suite("browser: typing, and changes by the field");
 let browser: SharedBrowser;
 let site: Site;
 
@@ -43,7 +43,7 @@ const heldBy = (name: string): Promise<unknown> =>
 
 for (const slowly of [false, true]) {
   const how = slowly ? "slowly" : "as a whole";
-  test(`what takes no text is 422, ${how}, and no key goes elsewhere`, async () => {
+  test(`an element that accepts no text is 422, ${how}, and no key reaches another element`, async () => {
     for (const name of ["Heading", "Fake box", "Fixed", "Off"])
       failed(
         await browser.act("type", { ref: await browser.ref(name), text: "ed", slowly }),
@@ -84,7 +84,7 @@ for (const slowly of [false, true]) {
     assert.is(await heldBy("Stuck"), "same");
   });
 
-  test(`editors hold the new text and nothing else, ${how}`, async () => {
+  test(`editors contain only the new text, ${how}`, async () => {
     for (const text of ["new", "two words", ""]) {
       const rich = await browser.act("type", { ref: await browser.ref("Rich"), text, slowly });
       assert.equal([rich.status, await evaluate("rich.innerText.trim()")], [200, text]);
@@ -95,13 +95,13 @@ for (const slowly of [false, true]) {
   });
 }
 
-test("a field that makes entries of a text may be empty after it", async () => {
+test("a field that turns text into entries may be empty afterwards", async () => {
   const response = await browser.act("type", { ref: await browser.ref("Tags"), text: "a,b" });
   assert.equal([response.status, response.body.value], [200, ""]);
   assert.equal(await evaluate("tags"), ["a", "b"]);
 });
 
-test("fill answers the values that the page changed, and stops at a field that keeps its text", async () => {
+test("fill returns the values that the page changed, and stops at a field that keeps its text", async () => {
   const fields = [
     { ref: await browser.ref("Plain"), value: "new" },
     { ref: await browser.ref("Upper"), value: "abc" },

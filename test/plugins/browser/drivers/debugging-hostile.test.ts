@@ -154,7 +154,7 @@ test("Chromium listens on no TCP port", async () => {
   assert.is(listening(process.pid).length > 0, true, "the test would see one");
 });
 
-test("every request asks for the gateway's token", async () => {
+test("every request needs the gateway's token", async () => {
   for (const path of ["/json/version", "/json/version/", "/json/list", "/json"]) {
     for (const [status, headers, query] of [
       [401, {}, ""],
@@ -179,7 +179,7 @@ test("every request asks for the gateway's token", async () => {
   assert.not.match(JSON.stringify((await browser.get("/")).body), token);
 });
 
-test("so does every WebSocket; Host and Origin are checked", async () => {
+test("every WebSocket needs the token, and Host and Origin are checked", async () => {
   const address = await socketUrl();
   const list = (await (await fetch(`${url}/json/list`, { headers: bearer() })).json()) as any[];
   const page = list.find(({ type }) => type === "page").webSocketDebuggerUrl as string;
@@ -305,7 +305,7 @@ test("the port ends with the browser, and so do its clients", async () => {
   assert.instance(refused, Error);
 });
 
-test("another token of the gateway ends what the old one has opened", async () => {
+test("a new token of the gateway closes connections of the old one", async () => {
   await browser.post("/start");
   url = (await browser.get("/")).body.cdpUrl;
   const client = await connect(await socketUrl());
@@ -326,7 +326,7 @@ test("another token of the gateway ends what the old one has opened", async () =
   ({ token } = browser.gateway);
 });
 
-test("guessing is limited", async () => {
+test("attempts with wrong tokens are limited", async () => {
   await browser.post("/start");
   url = (await browser.get("/")).body.cdpUrl;
   const guesses = await Promise.all(

@@ -86,7 +86,7 @@ test("only http, https and about:blank are opened", async () => {
   assert.not.match(JSON.stringify(result), /file:|chrome:\/\/version/);
 });
 
-test("no context of its own leads past the filtering proxy", async () => {
+test("a new browser context cannot bypass the filtering proxy", async () => {
   for (const params of [
     { proxyServer: "direct://" },
     { proxyBypassList: "<-loopback>" },
@@ -100,7 +100,7 @@ test("no context of its own leads past the filtering proxy", async () => {
   assert.type(result?.["browserContextId"], "string");
 });
 
-test("nothing listens, is installed, leads past the proxy or speaks for itself", async () => {
+test("commands that listen, install, bypass the proxy or create their own sessions are refused", async () => {
   const { result } = await send("Target.createTarget", { url: "about:blank" });
   for (const [method, params] of [
     ["Tethering.bind", { port: 18_950 }],

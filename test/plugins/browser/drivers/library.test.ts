@@ -44,7 +44,7 @@ test("the browser starts, and tabs, aria snapshots and plain screenshots work", 
   assert.is((await browser.del(`/tabs/${opened.body.targetId}`)).status, 200);
 });
 
-test("what needs the library is 501 and says so", async () => {
+test("an operation that needs the library is 501 and names the library", async () => {
   const calls: [string, string, unknown?][] = [
     ["POST", "/navigate", { url: site.url }],
     ["POST", "/act", { kind: "press", key: "a" }],

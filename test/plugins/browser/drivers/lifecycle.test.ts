@@ -78,7 +78,7 @@ test.after(async () => {
   silent.close();
 });
 
-test("before a start: the status and the tabs say so, everything else is 409", async () => {
+test("before a start, the status and the tabs report a stopped browser, and everything else is 409", async () => {
   const status = await browser.get("/");
   assert.is(status.status, 200);
   const {
@@ -151,7 +151,7 @@ test("before a start: the status and the tabs say so, everything else is 409", a
   }
 });
 
-test("what is wrong with a request is said before what is wrong with the browser", async () => {
+test("an error of the request is reported before an error of the browser", async () => {
   const wrong: [string, string, object, string][] = [
     ["GET", "/console", { level: "loud" }, "level"],
     ["POST", "/pdf", { format: "Z9" }, "format"],
@@ -222,7 +222,7 @@ test("tabs: open, list, focus, prefix, last used, close", async () => {
   assert.is((await browser.get("/snapshot")).body.targetId, first.targetId);
 });
 
-test("navigation: answers where it ended, tells what failed", async () => {
+test("navigation: the response has the final address or the failure", async () => {
   assert.equal((await browser.post("/navigate", { url: `${site.url}/two` })).body.status, 200);
   for (const waitUntil of ["load", "domcontentloaded", "networkidle", "commit"]) {
     assert.is(
@@ -309,7 +309,7 @@ test("a remote profile: credentials go along and are shown nowhere", async () =>
   assert.not.match(JSON.stringify(browser.gateway.lines), /T0KEN|pass%3Aword/);
 });
 
-test("a remote browser that says nothing is given up in time", async () => {
+test("a remote browser that does not respond causes a time-out", async () => {
   const urls = { silent: await listening(silent), deaf: await listening(deaf), nobody: 9 };
   const profiles = Object.entries(urls).map(([name, port]) => [
     name,
@@ -342,7 +342,7 @@ test("a remote browser that says nothing is given up in time", async () => {
   }
 });
 
-test("profiles: made, used, deleted into the trash", async () => {
+test("profiles can be created, used, and moved to the trash", async () => {
   const made = await browser.post("/profiles/create", { name: "work", color: "#123456" });
   assert.equal([made.status, made.body.ok, made.body.profile], [200, true, "work"]);
   const { profiles } = (await browser.get("/profiles")).body;
@@ -417,7 +417,7 @@ function killUnheard(pid: number): void {
   while (existsSync(stat) && !readFileSync(stat, "utf8").includes(") Z "));
 }
 
-test("a browser that was killed a moment ago shows as stopped, and the next start is a new one", async () => {
+test("a browser that was just killed is shown as stopped, and the next start creates a new process", async () => {
   await browser.visit(site.url);
   const { pid } = (await browser.get("/")).body;
   const common = { timeoutMs: PATIENCE_MS };
@@ -432,7 +432,7 @@ test("a browser that was killed a moment ago shows as stopped, and the next star
   assert.is.not((await browser.get("/")).body.pid, pid);
 });
 
-test("what is being set while the browser dies is not bad input", async () => {
+test("a setting that fails because the browser dies is not reported as bad input", async () => {
   await browser.visit(site.url);
   const { pid } = (await browser.get("/")).body;
   process.kill(pid, "SIGSTOP");

@@ -15,7 +15,7 @@ function open() {
   return { out, incoming, got: messages, pipe };
 }
 
-test("messages end in a NUL, however the bytes are cut", async () => {
+test("messages end with a NUL, regardless of how the bytes are split", async () => {
   const { out, incoming, got, pipe } = open();
   const sent = [{ id: 1, text: "ä€😀" }, { id: 2 }, { id: 3, long: "x".repeat(100_000) }];
   const bytes = Buffer.from(sent.map((message) => `${JSON.stringify(message)}\0`).join(""));
@@ -35,7 +35,7 @@ test("messages end in a NUL, however the bytes are cut", async () => {
   assert.is(written.toString(), '{"id":4}\0');
 });
 
-test("what waits for one message runs before the next one comes", async () => {
+test("waiting code for one message runs before the next message is handled", async () => {
   const { incoming, pipe } = open();
   const order: string[] = [];
   const both = new Promise<void>((resolve) => {

@@ -40,7 +40,7 @@ const profilesIn = (dir: string): Profiles =>
     relayUrl: () => "http://127.0.0.1:0",
   });
 
-test("of two profiles of one name that are made at once, the second is refused", async () => {
+test("the second of two profiles created at once with the same name is refused", async () => {
   const profiles = profilesIn("made");
   await profiles.all();
   const results = await Promise.allSettled(
@@ -54,7 +54,7 @@ test("of two profiles of one name that are made at once, the second is refused",
   );
 });
 
-test("profiles whose ports are asked for at once get different ones", async () => {
+test("profiles that request ports at once receive different ones", async () => {
   const profiles = profilesIn("profiles");
   const managed = [...(await profiles.all()).values()].filter(({ driver }) => driver === "managed");
   const requests = [...managed, ...managed];

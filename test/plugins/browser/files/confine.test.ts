@@ -161,7 +161,7 @@ test("a fifo is refused without waiting for its other end", async ({ root }) => 
   await refused(checkUpload(root, "pipe"));
 });
 
-test("the temporary root is private, and somebody else's is not used", async ({
+test("the temporary root is private, and the root of another user is not used", async ({
   base,
   outside,
 }) => {

@@ -5,7 +5,7 @@ import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { plainName, thinOut } from "../../../../plugins/browser/files/own-files.ts";
 
-test("names are harmless, whatever was suggested", () => {
+test("names are safe, whatever was suggested", () => {
   assert.is(plainName("../../evil.txt"), "__.._evil.txt");
   assert.is(plainName("a\u0000b\n/c.txt"), "a_b__c.txt");
   assert.is(plainName("x\\y?.txt"), "x_y_.txt");
@@ -16,7 +16,7 @@ test("names are harmless, whatever was suggested", () => {
   assert.is(plainName("Bericht, 50 % fertig (ä).pdf"), "Bericht, 50 % fertig (ä).pdf");
 });
 
-test("a long name keeps its end, and fits a file system that counts bytes", () => {
+test("a long name keeps its extension, and fits a file system with a limit in bytes", () => {
   assert.is(plainName(`${"x".repeat(500)}.txt`), `${"x".repeat(116)}.txt`);
   const dir = mkdtempSync(join(tmpdir(), "portico-names-"));
   try {
@@ -29,7 +29,7 @@ test("a long name keeps its end, and fits a file system that counts bytes", () =
   }
 });
 
-test("the oldest files beyond 200 go", async () => {
+test("the oldest files beyond 200 are deleted", async () => {
   const dir = mkdtempSync(join(tmpdir(), "portico-kept-"));
   try {
     mkdirSync(join(dir, "folder"));

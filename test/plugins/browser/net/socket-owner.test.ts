@@ -57,7 +57,7 @@ if (canIdentifyPeers) {
     assert.ok(site.hits.includes("/"));
   });
 
-  test("no other process is served: not the gateway's, not another of the same user", async () => {
+  test("no other process is served, neither the gateway nor another process of the same user", async () => {
     const port = await proxyPort();
     assert.is((await greet(port)).length, 0);
     const command = ["-e", GREET, String(port)];

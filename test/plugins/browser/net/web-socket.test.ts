@@ -37,7 +37,7 @@ async function server<T>(accept: (ws: WebSocket) => T, protocol?: string) {
 
 const closed = async (socket: WebSocket): Promise<number> => (await once(socket, "close"))[0];
 
-test("both ends hand on what is readable, by its kind", async () => {
+test("both ends deliver readable messages by their type", async () => {
   const received: unknown[] = [];
   const { url, accepted } = await server((ws) => {
     readMessages(ws, {
@@ -57,7 +57,7 @@ test("both ends hand on what is readable, by its kind", async () => {
   socket.terminate();
 });
 
-test("a message that is no JSON, or that its taker cannot bear, ends that connection with 1002", async () => {
+test("a message that is not JSON or makes its handler throw closes the connection with 1002", async () => {
   const { url } = await server((ws) =>
     readMessages(ws, { json: (message) => void (message as object).constructor.name }),
   );
@@ -77,7 +77,7 @@ test("a message above the limit ends the connection with 1009", async () => {
   assert.is(await closed(socket), 1009);
 });
 
-test("of the subprotocols that are offered the wanted one is taken, or none", async () => {
+test("the required subprotocol is selected from the offered ones, or none", async () => {
   const { url } = await server(() => {}, "wanted");
   const offer = async (...offered: string[]): Promise<string> => {
     const socket = new WebSocket(url, offered);
@@ -91,7 +91,7 @@ test("of the subprotocols that are offered the wanted one is taken, or none", as
   assert.match(error.message, "no subprotocol");
 });
 
-test("accepting fails where the handshake is none, or the other side has left", async () => {
+test("accepting fails for an invalid handshake or a disconnected client", async () => {
   const { port, accepted } = await server(() => {});
   const raw = connect(port, "127.0.0.1");
   raw.write(

@@ -311,7 +311,7 @@ test("close", async () => {
   failed(await browser.act("close", { targetId }), 404, "tab_not_found");
 });
 
-test("what is not an action is refused with the reason", async () => {
+test("an invalid action is refused with the reason", async () => {
   const ref = await browser.ref("Button");
   const cases: [object, string][] = [
     [{}, "kind"],

@@ -48,7 +48,7 @@ test.after(async () => {
 const isChecked = async (id: string): Promise<unknown> =>
   (await browser.act("evaluate", { fn: `document.getElementById("${id}").checked` })).body.result;
 
-test("a box under its own label is clicked there", async () => {
+test("a box under its own label is clicked on the label", async () => {
   await browser.visit(`${site.url}/boxes`);
   for (const [name, id] of [
     ["Before", "before"],
@@ -76,7 +76,7 @@ test("a box under its own label is clicked there", async () => {
   assert.is(await isChecked("before"), false);
 });
 
-test("a hidden box has a ref that ends with its page, and none where two could be meant", async () => {
+test("a hidden box has a ref that expires with its page, and no ref if it is ambiguous", async () => {
   await browser.visit(`${site.url}/boxes`);
   const ref = await browser.ref("Slide");
   assert.is(await browser.ref("Slide"), ref);
@@ -87,7 +87,7 @@ test("a hidden box has a ref that ends with its page, and none where two could b
   failed(await browser.act("check", { ref, timeoutMs: 60_000 }), 404, "ref_not_found");
 });
 
-test("one that is covered by something else, or disabled, is not", async () => {
+test("a box that another element covers or that is disabled has none", async () => {
   await browser.visit(`${site.url}/boxes`);
   failed(
     await browser.act("check", { ref: await browser.ref("Veiled") }),

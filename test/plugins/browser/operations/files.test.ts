@@ -108,7 +108,7 @@ test("download: clicked, saved under its own or a given name", async () => {
   rmSync(dirname(named.path), { recursive: true });
 });
 
-test("wait/download takes one that comes, and one that has just come", async () => {
+test("wait/download returns the next download, or one that has just arrived", async () => {
   const ref = await browser.ref("Get");
   const waiting = browser.post("/wait/download", { path: `w${process.pid}.csv` });
   assert.is((await browser.act("click", { ref })).status, 200);
@@ -146,7 +146,7 @@ test("paths outside, through links, or no paths at all are refused before anythi
   rmSync(link);
 });
 
-test("a download that is too large, cut off, too slow, or none", async () => {
+test("errors report a download that is too large, truncated, too slow or missing", async () => {
   failed(
     await browser.post("/download", { ref: await browser.ref("Big") }),
     422,

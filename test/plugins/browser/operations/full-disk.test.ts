@@ -158,11 +158,11 @@ withDisks(
 );
 
 if (!hasDisks) {
-  test("on small file systems of its own", () =>
+  test("every operation reports a full file system", () =>
     runInNamespace(import.meta.filename, { kinds: "m", needs: "no tmpfs can be mounted" }));
 }
 
-test("every form in which the system says so is understood", () => {
+test("every system error for a full disk is recognized", () => {
   for (const error of [
     Object.assign(new Error("write"), { code: "ENOSPC" }),
     Object.assign(new Error("write"), { code: "EDQUOT" }),

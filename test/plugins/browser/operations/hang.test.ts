@@ -6,7 +6,7 @@ import { PATIENCE_MS, until } from "../../../support/until.ts";
 import { startDifficult } from "./difficult-pages.ts";
 import { type Answer, type SharedBrowser, failed, type Site } from "../support.ts";
 
-const test = suite("browser: pages that hang, nag and multiply");
+const test = suite("browser: pages that hang, open dialogs and open windows");
 let browser: SharedBrowser;
 let site: Site;
 
@@ -18,7 +18,7 @@ test.after(async () => {
   await site.stop();
 });
 
-test("a page that hangs is 504 in time, and no other tab notices", async () => {
+test("a page that hangs is 504 in time, and other tabs are not affected", async () => {
   const good = (await browser.post("/tabs/open", { url: site.url })).body.targetId;
   const bad = (await browser.post("/tabs/open", { url: `${site.url}/loop` })).body.targetId;
   const ref = await browser.ref("Freeze");
@@ -123,7 +123,7 @@ test("dialogs: as armed, else dismissed and reported; never in the way", async (
     failed(await browser.post("/hooks/dialog", bad), 400, "invalid_request_error");
 });
 
-test("a page that nags without end is 504, and its tab can be closed", async () => {
+test("a page that opens dialogs endlessly is 504, and its tab can be closed", async () => {
   const { targetId } = (await browser.post("/tabs/open", { url: `${site.url}/loop` })).body;
   const ref = await browser.ref("Nag");
   let timeoutMs = 50;
@@ -138,7 +138,7 @@ test("a page that nags without end is 504, and its tab can be closed", async () 
   assert.is((await browser.del(`/tabs/${targetId}`)).status, 200);
 });
 
-test("200 windows: no more than the limit, and one at a time is fine", async () => {
+test("200 windows: no more than the limit are open, and one at a time is allowed", async () => {
   await browser.visit(`${site.url}/windows`);
   const { targetId } = (await browser.get("/snapshot")).body;
   const ref = await browser.ref("Popup");
@@ -172,7 +172,7 @@ test("opening more tabs than the limit is refused", async () => {
     if (status === 200) await browser.del(`/tabs/${body.targetId}`);
 });
 
-test("a page that closes itself did what was asked", async () => {
+test("a click that makes a page close itself succeeds", async () => {
   await browser.visit(`${site.url}/open-self`);
   await browser.act("click", { ref: await browser.ref("Open") });
   const popup = await until("the window", async () =>

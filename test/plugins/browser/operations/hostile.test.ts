@@ -12,7 +12,7 @@ import {
   startSite,
 } from "../support.ts";
 
-const test = suite("browser: what nobody may be misled by");
+const test = suite("browser: misleading pages and requests");
 let browser: SharedBrowser;
 let site: Site;
 const identities: Record<string, Record<string, unknown>> = {};
@@ -39,7 +39,7 @@ test.after(async () => {
   await site.stop();
 });
 
-test("a flat view carries each element's name, also where its children spell it", async () => {
+test("a flat view has the name of each element, even if its children contain the text", async () => {
   await browser.visit(`${site.url}/names`);
   for (const query of [
     { interactive: true },
@@ -70,7 +70,7 @@ test("a flat view carries each element's name, also where its children spell it"
   );
 });
 
-test("a format that was asked for wins over the defaults; labels need refs", async () => {
+test("a requested format overrides the defaults, and labels need refs", async () => {
   const format = async (query: Record<string, unknown>): Promise<unknown> => {
     const { body } = await browser.get("/snapshot", query);
     return [body.format, body.mode, body.nodes !== undefined];
@@ -94,14 +94,14 @@ test("a format that was asked for wins over the defaults; labels need refs", asy
     );
 });
 
-test("/tabs/open wants an address", async () => {
+test("/tabs/open needs an address", async () => {
   const before = (await browser.get("/tabs")).body.tabs.length;
   for (const body of [{}, { url: "" }, { url: null }, { url: 7 }])
     failed(await browser.post("/tabs/open", body), 400, "invalid_request_error");
   assert.is((await browser.get("/tabs")).body.tabs.length, before);
 });
 
-test("a device is one all through: client hints, screen, platform", async () => {
+test("an emulated device is consistent: client hints, screen, platform", async () => {
   const probe = `({ w: screen.width, h: screen.height, platform: navigator.platform,
     mobile: navigator.userAgentData && navigator.userAgentData.mobile, type: screen.orientation.type })`;
   const look = async () => {
@@ -174,7 +174,7 @@ const endedBy = (response: Answer): void =>
     JSON.stringify(response.body),
   );
 
-test("what waits ends at once when its tab is closed, or crashes", async () => {
+test("waiting requests end at once when their tab is closed or crashes", async () => {
   const closed = await waiting();
   await browser.del(`/tabs/${closed.targetId}`);
   for (const response of await Promise.all(closed.answers)) endedBy(response);
@@ -195,7 +195,7 @@ test("what waits ends at once when its tab is closed, or crashes", async () => {
   socket.terminate();
 });
 
-test("what waits ends at once when its browser is stopped, or dies", async () => {
+test("waiting requests end at once when their browser is stopped or dies", async () => {
   const stopped = await waiting();
   await browser.post("/stop");
   for (const response of await Promise.all(stopped.answers)) endedBy(response);

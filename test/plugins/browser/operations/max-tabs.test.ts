@@ -35,7 +35,7 @@ async function openAll(browser: BrowserTab, paths: readonly string[]): Promise<v
     assert.is((await browser.post("/tabs/open", { url: site.url + path })).status, 200);
 }
 
-test("as many as are allowed may come at once, and one more receives an error", async () => {
+test("the maximum number of tabs can be opened at once, and one more receives an error", async () => {
   const browser = await startBrowser({ maxTabs: 3 });
   try {
     await openAll(browser, ["/two"]);
@@ -61,7 +61,7 @@ test("as many as are allowed may come at once, and one more receives an error", 
   }
 });
 
-test("in a browser that runs elsewhere all tabs stay, and only windows of pages are held back", async () => {
+test("all tabs of a remote browser stay open, and only windows of pages are limited", async () => {
   // May have more than the test's pages make.
   const far = await sharedBrowser();
   await far.visit(`${site.url}/a`);
@@ -97,7 +97,7 @@ test("in a browser that runs elsewhere all tabs stay, and only windows of pages 
   }
 });
 
-test("a person's own tabs stay, however many are handed over", async () => {
+test("a person's own tabs stay open, regardless of how many are attached", async () => {
   const browser = await startBrowser({ defaultProfile: "relay", maxTabs: 2 });
   let person: Person | undefined;
   try {

@@ -275,7 +275,7 @@ test("diff: only what changed, per view", async () => {
   });
 });
 
-test("an action answers the fresh snapshot", async () => {
+test("the response to an action has a fresh snapshot", async () => {
   await browser.visit(`${site.url}/list`);
   const response = await browser.act("click", {
     ref: await browser.ref("Add"),
@@ -287,7 +287,7 @@ test("an action answers the fresh snapshot", async () => {
   assert.is((await browser.act("press", { key: "a", snapshot: "all" })).status, 400);
 });
 
-test("a page that is busy for a while has its title all the same", async () => {
+test("a page that is busy for a while still has its title", async () => {
   await browser.visit(`${site.url}/busy`);
   await browser.act("evaluate", { fn: "void setTimeout(occupy)" });
   await until("the page to be busy", () => release);

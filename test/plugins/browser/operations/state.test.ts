@@ -10,7 +10,7 @@ import {
   startSite,
 } from "../support.ts";
 
-const test = suite("browser: what a page writes and receives");
+const test = suite("browser: console, network and storage of a page");
 let browser: SharedBrowser;
 let site: Site;
 
@@ -136,7 +136,7 @@ test("response bodies: seen or still to come, exactly, in part, by a pattern", a
   failed(await browser.post("/response/body", {}), 400, "invalid_request_error");
 });
 
-test("a response that comes while the body of an older one is awaited is not missed", async () => {
+test("a response that arrives during the wait for an older body is not missed", async () => {
   await browser.visit(`${site.url}/`);
   await browser.act("evaluate", { fn: "void fetch('/halves?open')" });
   await until("the first response", async () => {
@@ -271,7 +271,7 @@ test("offline", async () => {
   await browser.visit(site.url);
 });
 
-test("an override that makes no sense is refused and changes nothing", async () => {
+test("an invalid override is refused and changes nothing", async () => {
   const cases: [string, object][] = [
     ["offline", {}],
     ["offline", { offline: "no" }],

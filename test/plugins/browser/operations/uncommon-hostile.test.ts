@@ -66,7 +66,7 @@ test("a document without a body has a snapshot like any other", async () => {
   assert.is(status, 200, JSON.stringify(body));
 });
 
-test("a list that holds one value does not take the first of several", async () => {
+test("a single-choice list does not select the first of several values", async () => {
   await browser.visit(`${site.url}/form`);
   const [single, two, many] = [
     await browser.ref("One"),
@@ -96,7 +96,7 @@ test("a list that holds one value does not take the first of several", async () 
   assert.equal((await browser.act("select", { ref: single, values: ["b"] })).body.result, ["b"]);
 });
 
-test("a value that a field cannot mean is refused", async () => {
+test("a value that a field cannot represent is refused", async () => {
   await browser.visit(`${site.url}/form`);
   const [text, box, radio] = [
     await browser.ref("Text"),
@@ -123,7 +123,7 @@ test("a value that a field cannot mean is refused", async () => {
     assert.is((await fill(box, value)).status, 200);
 });
 
-test("a line break is one, however it is written and typed", async () => {
+test("all forms of a line break are equivalent", async () => {
   const ref = await browser.ref("Area");
   for (const slowly of [false, true]) {
     await browser.act("type", { ref, text: "a\r\nb\rc\nd", slowly });
@@ -134,7 +134,7 @@ test("a line break is one, however it is written and typed", async () => {
   }
 });
 
-test("a prompt that is accepted without a text gets what it proposes", async () => {
+test("a prompt that is accepted without a text receives its default", async () => {
   await browser.post("/hooks/dialog", { accept: true });
   await browser.act("click", { ref: await browser.ref("Ask") });
   assert.is((await browser.get("/tabs")).body.tabs[0].title, "default");
@@ -169,7 +169,7 @@ test("a profile cannot be made on the port where other tools look for a browser"
   assert.not.ok(profiles.some(({ name }: { name: string }) => name === "mine"));
 });
 
-test("a cookie is set as it was asked for, or refused", async () => {
+test("a cookie is set as requested, or refused", async () => {
   await browser.visit(`${site.url}/form`);
   const set = (cookie: object) =>
     browser.post("/cookies/set", { cookie: { value: "1", ...cookie } });

@@ -32,7 +32,7 @@ test.after(async () => {
 const held = async (ref: string): Promise<unknown> =>
   (await browser.act("evaluate", { ref, fn: "(field) => field.value" })).body.result;
 
-test("a field with a picker takes what it can hold, and keeps what it had where it cannot", async () => {
+test("a field with a picker accepts a valid value, and keeps its old value otherwise", async () => {
   for (const [name, good, expected, bad] of [
     ["Date", "2026-01-31", "2026-01-31", "tomorrow"],
     ["Time", " 12:30 ", "12:30", "noon"],
@@ -115,7 +115,7 @@ test("a result of any shape is returned, and none grows without end", async () =
   assert.match(JSON.stringify(deep.body), "too deep");
 });
 
-test("a frame that is none is bad input, one that has gone a stale ref", async () => {
+test("an element that is not a frame is bad input, and a removed frame is a stale ref", async () => {
   for (const frame of ["p", await browser.ref("Goal")])
     failed(
       await browser.get("/snapshot", { frame }),
@@ -137,7 +137,7 @@ test("a frame that is none is bad input, one that has gone a stale ref", async (
   );
 });
 
-test("the figures of a difference are those of what is shown", async () => {
+test("the counts of a difference match the shown lines", async () => {
   const first = (await browser.get("/snapshot", { diff: true })).body;
   assert.ok(first.stats.lines > 0 && first.stats.interactive === 1);
   const { snapshot, refs, stats } = (await browser.get("/snapshot", { diff: true })).body;
@@ -158,7 +158,7 @@ test("every key of web storage is returned", async () => {
   assert.is((await browser.post("/storage/local/clear")).status, 200);
 });
 
-test("headers with which nothing would load any more are refused", async () => {
+test("headers that would prevent all loading are refused", async () => {
   for (const headers of [
     { Host: "x" },
     { "content-length": "5" },
@@ -181,7 +181,7 @@ test("headers with which nothing would load any more are refused", async () => {
   await browser.visit(site.url);
 });
 
-test("names that every object has are names like any other", async () => {
+test("names of Object.prototype are ordinary names", async () => {
   const { profile, cdpPort, driver } = (
     await browser.post("/profiles/create", { name: "constructor" })
   ).body;
@@ -195,7 +195,7 @@ test("names that every object has are names like any other", async () => {
   await browser.get("/", { constructor: "x", __proto__: "y" });
 });
 
-test("a profile that cannot be as it is described is refused", async () => {
+test("a contradictory profile is refused", async () => {
   const managed = { name: "far", driver: "managed", cdpUrl: "http://127.0.0.1:1" };
   failed(await browser.post("/profiles/create", managed), 400, "invalid_request_error", "cdpUrl");
   failed(await browser.post("/start?profile=usual"), 409, "conflict", "9222");

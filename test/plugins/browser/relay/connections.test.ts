@@ -52,7 +52,7 @@ function connected(awayMs: { present: number; unknown: number }) {
   return { relay, join, extension: join() };
 }
 
-test("without a sign of its browser, an extension that stays away is given up soon", async () => {
+test("an extension without a sign of its browser is soon considered gone", async () => {
   const { relay, extension } = connected({ present: PATIENCE_MS, unknown: 1 });
   extension.end();
   assert.ok(relay.isAway);
@@ -78,7 +78,7 @@ test("while its browser is known to run, its tabs are kept and commands wait", a
   assert.equal(relay.availableTabs(), [TAB]);
 });
 
-test("what was asked and not answered is asked again only where that does no harm", async () => {
+test("an unanswered command is sent again only if that is safe", async () => {
   const { relay, extension, join } = connected({ present: PATIENCE_MS, unknown: PATIENCE_MS });
   const script = "\n  (() => {\n  const module = {};\n  return module;\n})()";
   const evaluate = (expression: string) =>
@@ -117,7 +117,7 @@ test("a browser that goes while its extension is away takes its tabs with it", a
   assert.equal(relay.allTabs(), []);
 });
 
-test("a page that comes again replaces the one before, whose end says nothing then", async () => {
+test("a new connection of a page replaces the previous one, whose end is then ignored", async () => {
   const { relay, extension } = connected({ present: PATIENCE_MS, unknown: 1 });
   const [first, second] = [open(), open()];
   relay.adoptPresence(first.socket);
@@ -132,7 +132,7 @@ test("a page that comes again replaces the one before, whose end says nothing th
   assert.is(await waiting, "gone");
 });
 
-test("even a browser that runs is not waited for without end", async () => {
+test("the wait is limited even for a running browser", async () => {
   const { relay, extension } = connected({ present: 1, unknown: PATIENCE_MS });
   relay.adoptPresence(open().socket);
   extension.end();
@@ -140,7 +140,7 @@ test("even a browser that runs is not waited for without end", async () => {
   assert.equal(relay.allTabs(), []);
 });
 
-test("of two extensions that were both let in, the first stays", () => {
+test("the first of two accepted extensions stays connected", () => {
   const { relay, extension } = connected({ present: 1, unknown: 1 });
   const other = open();
   relay.adoptExtension(other.socket, "two");
@@ -149,7 +149,7 @@ test("of two extensions that were both let in, the first stays", () => {
   assert.equal(relay.availableTabs(), [TAB]);
 });
 
-test("a client that does not read what it asked for loses its place", async () => {
+test("a client that does not read its responses is disconnected", async () => {
   const { relay, extension } = connected({ present: 1, unknown: 1 });
   relay.reserveClient();
   const client = open();

@@ -31,7 +31,7 @@ test.after(() => clearInterval(awake));
 
 const idle = { onEvent() {}, onClose() {} };
 
-test("a question that is never answered has an end", async () => {
+test("an unanswered command times out", async () => {
   const { socket } = relaySocket();
   const link = new ExtensionLink(socket as never, idle, { timeoutMs: 1 });
   const questions: ExtensionRequest[] = [
@@ -46,7 +46,7 @@ test("a question that is never answered has an end", async () => {
   socket.emit("close");
 });
 
-test("a command that was taken may last; everything else may not", async () => {
+test("only an accepted command may take long", async () => {
   const { socket, tell } = relaySocket(({ id }) => tell({ taken: id }));
   const link = new ExtensionLink(socket as never, idle, { timeoutMs: 1 });
   const command = link.request({
@@ -110,7 +110,7 @@ function startWorker(hello: () => Promise<object>) {
   return { link, sockets, states, stop: () => Object.assign(globalThis, was) };
 }
 
-test("the worker hears what it is asked while its greeting is made", async () => {
+test("the worker receives commands while it prepares its greeting", async () => {
   let greet = (_: object): void => {};
   let notifyRequest = (): void => {};
   const making = new Promise<void>((resolve) => {
@@ -139,7 +139,7 @@ test("the worker hears what it is asked while its greeting is made", async () =>
   }
 });
 
-test("a socket that closes while the greeting is made is not kept", async () => {
+test("a socket that closes during the greeting is discarded", async () => {
   let notifyRequest = (): void => {};
   const making = new Promise<void>((resolve) => {
     notifyRequest = resolve;
@@ -163,7 +163,7 @@ test("a socket that closes while the greeting is made is not kept", async () => 
   }
 });
 
-test("a socket that is still closing is none: who needs one again at once has a new one", async () => {
+test("a closing socket is not reused: the next request opens a new one", async () => {
   const worker = startWorker(async () => ({ tabs: [] }));
   try {
     await worker.link.connect();

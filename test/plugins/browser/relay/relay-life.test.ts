@@ -67,7 +67,7 @@ test("files reach the page", async () => {
   await until("the page to have read it", async () => (await page.title()) === "on paper");
 });
 
-test("a tab behind others can be worked with", async () => {
+test("a background tab can be controlled", async () => {
   const front = await person.open(`${site.url}/front`);
   assert.is((await browser.act("click", { ref: await browser.ref("Count") })).status, 200);
   assert.is(await page.title(), "n 1");
@@ -75,7 +75,7 @@ test("a tab behind others can be worked with", async () => {
   await front.close();
 });
 
-test("the library itself can be the client, and then nobody else is", async () => {
+test("the library can connect as the only client", async () => {
   await browser.post("/stop");
   const { port, token } = await pairingOf(browser);
   const own = await chromium.connectOverCDP(`http://127.0.0.1:${port}`, {
@@ -100,7 +100,7 @@ test("the library itself can be the client, and then nobody else is", async () =
   assert.is(await page.title(), "n 1");
 });
 
-test("a place can be pretended; whether the page gets it, the person says", async () => {
+test("a location can be emulated, and the person decides whether the page receives it", async () => {
   assert.is(
     (await browser.post("/set/geolocation", { latitude: 52.5, longitude: 13.4 })).status,
     200,
@@ -108,7 +108,7 @@ test("a place can be pretended; whether the page gets it, the person says", asyn
   assert.is((await browser.post("/set/geolocation", { clear: true })).status, 200);
 });
 
-test("a gateway that is restarted has its tabs back", async () => {
+test("a restarted gateway has its tabs again", async () => {
   await browser.get("/snapshot");
   await browser.stop();
   await person.shows(page, "…");
@@ -120,7 +120,7 @@ test("a gateway that is restarted has its tabs back", async () => {
   assert.is(await page.title(), "n 1");
 });
 
-test("a tab that goes where nobody may look is let go of", async () => {
+test("a tab that navigates to a forbidden page is detached", async () => {
   await page.goto("chrome://version/");
   await person.shows(page, "!");
   await until("the relay to hear it", async () => (await attachedTabs()).length === 0);
@@ -133,7 +133,7 @@ test("a tab that goes where nobody may look is let go of", async () => {
   assert.is((await browser.get("/snapshot")).status, 200);
 });
 
-test("the browser's own Cancel is the person's word", async () => {
+test("the browser's own Cancel detaches the tab", async () => {
   await (await person.worker()).evaluate(async () => {
     const { chrome } = globalThis as any;
     const [target] = (await chrome.debugger.getTargets()).filter(
@@ -162,7 +162,7 @@ test("a tab is attached whether or not the page that keeps the worker awake can 
   await until("the relay to hear it", async () => (await attachedTabs()).join() === `${site.url}/`);
 });
 
-test("a debugger that was thrown out comes back by itself", async () => {
+test("a detached debugger attaches again", async () => {
   assert.is((await browser.get("/snapshot")).status, 200);
   await (await person.worker()).evaluate(async () => {
     const { chrome } = globalThis as any;
@@ -182,7 +182,6 @@ test("a debugger that was thrown out comes back by itself", async () => {
 });
 
 // The last one: the browser does not come back.
-test("a browser that is closed takes its tabs with it", () =>
-  tabsGoWith(() => person.stop(), browser));
+test("closing the browser removes its tabs", () => tabsGoWith(() => person.stop(), browser));
 
 test.run();

@@ -43,7 +43,7 @@ test.after(async () => {
   await site.stop();
 });
 
-test("without a tab: the status says so, and the rest says what to do", async () => {
+test("without a tab, the status reports that, and other responses explain what to do", async () => {
   const status = await browser.get("/");
   assert.is(status.body.driver, "extension");
   assert.is(status.body.running, false);
@@ -132,7 +132,7 @@ test("pages of the browser and of extensions are refused", async () => {
   assert.equal((await browser.get("/tabs")).body.tabs, []);
 });
 
-test("a click hands over that tab, and no other", async () => {
+test("a click attaches that tab, and no other", async () => {
   const mine = await person.open(site.url);
   await person.open(`${site.url}/private`);
   await person.clickIcon(mine);
@@ -168,7 +168,7 @@ test("snapshot, type, click, screenshot, a frame of another site", async () => {
   assert.ok(aria.body.nodes.some((node: { name: string }) => node.name === "Greet"));
 });
 
-test("a dialog is answered as was prepared", async () => {
+test("a dialog receives the prepared response", async () => {
   await browser.post("/hooks/dialog", { accept: true, promptText: "Grace" });
   await browser.act("click", { ref: await browser.ref("Ask") });
   assert.is((await browser.get("/snapshot")).body.title, "Answer Grace");
@@ -209,7 +209,7 @@ test("the tab stays attached over navigations, to other sites too", async () => 
   await browser.visit(site.url);
 });
 
-test("the agent opens a tab beside, and closes it", async () => {
+test("the agent can open another tab and close it", async () => {
   const opened = await browser.post("/tabs/open", { url: `${site.url}/next` });
   assert.is(opened.status, 200);
   assert.is(opened.body.title, "Next");
@@ -218,7 +218,7 @@ test("the agent opens a tab beside, and closes it", async () => {
   assert.is((await browser.get("/tabs")).body.tabs.length, 1);
 });
 
-test("a worker that was killed comes back, and the tab was never let go", async () => {
+test("a killed worker restarts, and the tab stays attached", async () => {
   const ref = await browser.ref("Count");
   assert.is((await browser.act("click", { ref })).status, 200);
   const { targetId } = (await browser.get("/tabs")).body.tabs[0];
@@ -252,7 +252,7 @@ async function occupied(): Promise<ServerResponse> {
   return until("the page to be busy", () => held);
 }
 
-test("a worker that dies while the page is busy takes no element away", async () => {
+test("refs survive the death of the worker while the page is busy", async () => {
   const before = (await browser.act("evaluate", { fn: "() => n" })).body.result;
   const ref = await browser.ref("Count");
   const response = await occupied();
@@ -266,7 +266,7 @@ test("a worker that dies while the page is busy takes no element away", async ()
   assert.is((await browser.act("evaluate", { fn: "() => n" })).body.result, before + 1);
 });
 
-test("a worker that dies before the page has the library's scripts leaves a page that can be worked with", async () => {
+test("a page stays usable if the worker dies before the library's scripts are loaded", async () => {
   await browser.visit(site.url);
   const response = await occupied();
   const first = browser.act("evaluate", { fn: "() => n" });
@@ -278,7 +278,7 @@ test("a worker that dies before the page has the library's scripts leaves a page
     assert.equal([status, body.result], [200, 0], JSON.stringify(body));
 });
 
-test("a stop leaves the tab as it was; the next request after a start takes it up again", async () => {
+test("a stop leaves the tab unchanged, and the first request after a start uses it again", async () => {
   await browser.post("/set/media", { colorScheme: "dark" });
   assert.is((await browser.post("/stop")).body.stopped, true);
   assert.is((await browser.get("/")).body.running, false);
@@ -292,7 +292,7 @@ test("a stop leaves the tab as it was; the next request after a start takes it u
   assert.is((await browser.act("click", { ref: await browser.ref("Count") })).status, 200);
 });
 
-test("a second click lets go", async () => {
+test("a second click detaches the tab", async () => {
   const page = person.context.pages().find((candidate) => candidate.url() === `${site.url}/`)!;
   await person.clickIcon(page);
   await person.shows(page, "");
@@ -310,7 +310,7 @@ test("a second click lets go", async () => {
   assert.is((await browser.act("click", { ref: await browser.ref("Count") })).status, 200);
 });
 
-test("a tab that the person closes is gone", async () => {
+test("a tab that the person closes is removed", async () => {
   const page = person.context.pages().find((candidate) => candidate.url() === `${site.url}/`)!;
   await page.close();
   await until("the relay to hear it", async () => (await browser.get("/")).body.running === false);
@@ -318,7 +318,7 @@ test("a tab that the person closes is gone", async () => {
 });
 
 // The last one: the browser does not come back.
-test("a browser that is killed takes its tabs with it", async () => {
+test("killing the browser removes its tabs", async () => {
   const page = await person.open(`${site.url}/`);
   await person.clickIcon(page);
   await person.shows(page, "ON");

@@ -18,7 +18,7 @@ test.after(async () => {
   await site.stop();
 });
 
-test("null in a body means not given: what the query names is meant", async () => {
+test("null in a body means unset: the value of the query is used", async () => {
   // Neither of these profiles runs; the default one does.
   for (const path of ["/cookies/clear", "/set/offline", "/storage/local/clear", "/trace/start"])
     failed(
@@ -44,7 +44,7 @@ test("null in a body means not given: what the query names is meant", async () =
   assert.is(response.status, 200);
 });
 
-test("a ref that is null is refused, and nothing is done elsewhere in its place", async () => {
+test("a ref that is null is refused, and no other element is used instead", async () => {
   const { body } = await browser.act("evaluate", {
     fn: "window.keys = 0, addEventListener('keydown', () => keys++), 1",
   });
@@ -71,7 +71,7 @@ test("a ref that is null is refused, and nothing is done elsewhere in its place"
   assert.is((await browser.act("evaluate", { fn: "keys" })).body.result, 0);
 });
 
-test("a tab that is not there is 404 on the routes for the whole browser too", async () => {
+test("an unknown tab is 404 even on the routes for the whole browser", async () => {
   const targetId = "F".repeat(32);
   for (const [path, fields] of [
     ["/set/offline", { offline: true }],
@@ -86,7 +86,7 @@ test("a tab that is not there is 404 on the routes for the whole browser too", a
   assert.is((await browser.act("evaluate", { fn: "navigator.onLine" })).body.result, true);
 });
 
-test("each member has one value: the body overrides the query, of which the first counts", async () => {
+test("each member has one value: the body overrides the query, and the first query value is used", async () => {
   const missing = async (path: string, body: object) =>
     failed(await browser.post(path, body), 404, "profile_not_found", "nobody");
   await missing("/cookies/clear?profile=nobody&profile=usual", {});

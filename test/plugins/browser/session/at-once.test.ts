@@ -23,7 +23,7 @@ test.after(async () => {
   await site.stop();
 });
 
-test("calls at once on a stopped browser each get a tab of their own", async () => {
+test("simultaneous calls on a stopped browser each receive their own tab", async () => {
   const responses = await Promise.all([
     browser.post("/tabs/open", { url: `${site.url}/?1` }),
     browser.post("/tabs/open", { url: `${site.url}/?2` }),
@@ -41,7 +41,7 @@ test("calls at once on a stopped browser each get a tab of their own", async () 
   );
 });
 
-test("settings made at once all hold", async () => {
+test("simultaneous settings all take effect", async () => {
   await Promise.all([
     browser.post("/set/timezone", { timezoneId: "Asia/Tokyo" }),
     browser.post("/set/media", { colorScheme: "dark" }),
@@ -72,7 +72,7 @@ test("a navigation ends with 404 when its tab is closed", async () => {
 const outcomes = (responses: { status: number; body: any }[]) =>
   responses.map(({ status, body }) => body.error?.code ?? status).sort();
 
-test("of two traces that start at once one runs, and of two stops one writes it", async () => {
+test("only one of two simultaneous traces starts, and only one of two stops writes it", async () => {
   const twice = (path: string) => Promise.all([browser.post(path), browser.post(path)]);
   assert.equal(outcomes(await twice("/trace/start")), [200, "trace_running"]);
   assert.equal(outcomes(await twice("/trace/stop")), [200, "trace_not_running"]);
@@ -80,14 +80,14 @@ test("of two traces that start at once one runs, and of two stops one writes it"
   assert.equal(outcomes([await browser.post("/trace/stop")]), [200]);
 });
 
-test("of two profiles of one name that are created at once one is", async () => {
+test("only one of two profiles created at once with the same name is created", async () => {
   const create = () => browser.post("/profiles/create", { name: "twin" });
   assert.equal(outcomes(await Promise.all([create(), create()])), [200, "conflict"]);
   const removed = await Promise.all([browser.del("/profiles/twin"), browser.del("/profiles/twin")]);
   for (const { status } of removed) assert.ok(status === 200 || status === 404, String(status));
 });
 
-test("two file choosers with refs at once each get their own file", async () => {
+test("two simultaneous file choosers with refs each receive their own file", async () => {
   const dir = join(tmpdir(), "portico", "uploads");
   mkdirSync(dir, { recursive: true });
   const names = ["One", "Two"].map((name) => `${name}-${process.pid}.txt`);
@@ -103,7 +103,7 @@ test("two file choosers with refs at once each get their own file", async () => 
   assert.equal(body.result, names);
 });
 
-test("of two states that are loaded at once the browser holds one as a whole", async () => {
+test("the browser has one complete state after two are loaded at once", async () => {
   const save = async (name: string) => {
     await browser.post("/cookies/clear");
     for (const part of ["a", "b"]) {

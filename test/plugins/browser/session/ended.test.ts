@@ -9,7 +9,7 @@ import { startUnreaped } from "../../../support/machine/unreaped.ts";
 import { quietLog } from "../../../support/quiet-log.ts";
 import { temporaryDir } from "../../../support/temporary.ts";
 
-const test = suite("browser: one that has ended without a word");
+const test = suite("browser: a silent end of the process");
 
 /** What starts browsers of these processes, one after another, none of which ever responds. */
 function startsOf(pids: number[]) {
@@ -41,7 +41,7 @@ function startsOf(pids: number[]) {
   return { session, started };
 }
 
-test("it is started again, and one that only hangs is not", async () => {
+test("an ended browser is started again, and a hanging one is not", async () => {
   // As while threads of it are on their way out.
   const ended = await startUnreaped();
   await ended.kill();

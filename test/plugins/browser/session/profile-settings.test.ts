@@ -8,7 +8,7 @@ import { suite } from "../../../support/suite.ts";
 import { waitForText } from "../../../support/until.ts";
 import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
 
-const test = suite("browser: what a profile holds");
+const test = suite("browser: settings and state of a profile");
 const root = join(tmpdir(), "portico");
 const name = (end: string): string => `state-test-${process.pid}-${end}`;
 const tunnels: string[] = [];
@@ -67,7 +67,7 @@ test.after(async () => {
 const evaluate = async (fn: string, profile = "portico"): Promise<unknown> =>
   (await browser.act("evaluate", { fn, profile })).body.result;
 
-test("cookies and storage are kept in a file and brought back", async () => {
+test("cookies and storage are saved to a file and restored", async () => {
   await browser.visit(site.url);
   await browser.post("/cookies/set", { cookie: { name: "kept", value: "1", url: site.url } });
   await evaluate("localStorage.setItem('kept', 'yes')");
@@ -139,7 +139,7 @@ test("only files of the temporary root are read and written, and only states", a
   );
 });
 
-test("a profile's proxy, user agent and switches hold, and the policy with them", async () => {
+test("the proxy, user agent and switches of a profile take effect, and so does the policy", async () => {
   await browser.post("/navigate", { url: `${site.url}/agent`, profile: "behind" });
   assert.match(tunnels[0]!, `CONNECT 127.0.0.1:${site.port} HTTP/1.1`);
   assert.match(

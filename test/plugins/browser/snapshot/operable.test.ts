@@ -2,7 +2,7 @@ import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type SharedBrowser, sharedBrowser, type Site, startSite } from "../support.ts";
 
-const test = suite("browser: what can be operated is listed");
+const test = suite("browser: operable elements are listed");
 let browser: SharedBrowser;
 let site: Site;
 
@@ -41,7 +41,7 @@ test.after(async () => {
 const VIEWS: Record<string, unknown>[] = [{ interactive: true }, { mode: "efficient" }];
 
 for (const view of VIEWS) {
-  test(`in a view of ${JSON.stringify(view)} each has a ref`, async () => {
+  test(`each operable element has a ref in a view of ${JSON.stringify(view)}`, async () => {
     await browser.visit(site.url);
     const { snapshot } = (await browser.get("/snapshot", view)).body;
     for (const line of [
@@ -63,7 +63,7 @@ for (const view of VIEWS) {
   });
 }
 
-test("an empty editable has a ref that text goes to, in the whole view; refs stay; the page sees nothing of it", async () => {
+test("an empty editable element has a ref for typing in the whole view; refs are stable; the page cannot detect them", async () => {
   await browser.visit(site.url);
   const { snapshot } = (await browser.get("/snapshot")).body;
   const [, ref] = /- textbox \[ref=(\d+)\]/.exec(snapshot) ?? [];
@@ -77,7 +77,7 @@ test("an empty editable has a ref that text goes to, in the whole view; refs sta
   assert.equal(result, ["hello", null, 0, "auto"]);
 });
 
-test("what stands behind an open modal dialog is marked", async () => {
+test("elements behind an open modal dialog are marked", async () => {
   await browser.visit(`${site.url}/modal`);
   for (const view of [{}, { interactive: true }]) {
     const lines = ((await browser.get("/snapshot", view)).body.snapshot as string).split("\n");
@@ -88,12 +88,12 @@ test("what stands behind an open modal dialog is marked", async () => {
   }
 });
 
-test("a page that is a picture says so", async () => {
+test("the snapshot of an image document reports that", async () => {
   await browser.visit(`${site.url}/picture`);
   assert.match((await browser.get("/snapshot")).body.snapshot, /picture \(image\/png\)/);
 });
 
-test("a page that is a PDF says so in every view", async () => {
+test("every view of a PDF document reports that", async () => {
   await browser.visit(`${site.url}/document`);
   for (const view of [{}, { interactive: true }, { mode: "efficient" }])
     assert.match((await browser.get("/snapshot", view)).body.snapshot, /PDF|application\/pdf/);

@@ -100,7 +100,7 @@ if (isInNamespace) {
     }));
 }
 
-test("again where the network changes again", async () => {
+test("a page is loaded again if the network changes again", async () => {
   let loads = 0;
   const load = async (): Promise<string> => {
     loads += 1;
@@ -110,7 +110,7 @@ test("again where the network changes again", async () => {
   assert.equal([await retryOnNetworkChange(Date.now() + 60_000, load), loads], ["loaded", 3]);
 });
 
-test("not beyond the time that the caller gives it", async () => {
+test("a page is not loaded again after the caller's time-out", async () => {
   let loads = 0;
   const load = (): Promise<void> => {
     loads += 1;
@@ -124,7 +124,7 @@ test("not beyond the time that the caller gives it", async () => {
   );
 });
 
-test("what fails for another reason is not loaded again", async () => {
+test("a page that fails for another reason is not loaded again", async () => {
   let loads = 0;
   const refused = new Error("page.goto: net::ERR_CONNECTION_REFUSED at http://10.99.0.2/");
   const load = (): Promise<void> => {

@@ -38,7 +38,7 @@ async function loads(): Promise<boolean> {
   return body.result;
 }
 
-test("in a remote browser that is connected already, requests are judged from then on, and no longer", async () => {
+test("requests of a connected remote browser are checked once the policy applies, and no longer after it ends", async () => {
   const near = await startBrowser({ defaultProfile: "far", profiles: { far: { cdpUrl } } });
   const set = (ssrfPolicy: object): void => {
     const browser = { defaultProfile: "far", profiles: { far: { cdpUrl } }, ssrfPolicy };
@@ -105,7 +105,7 @@ test("the policy of the gateway that a node acts for holds at once, in browsers 
   }
 });
 
-test("debugging ports outside the range are no page's either", async () => {
+test("pages cannot reach debugging ports outside the range either", async () => {
   const endpoint = createServer((_req, res) => res.end("{}"));
   await new Promise<void>((resolve) => endpoint.listen(0, "127.0.0.1", resolve));
   const { port } = endpoint.address() as AddressInfo;

@@ -208,7 +208,7 @@ test("a sandbox sees public addresses only, and nothing of the host", async () =
   }
 });
 
-test("a session of one turn throws its sandbox away; one that is not sandboxed may ask for one", async () => {
+test("a session of one turn deletes its sandbox, and an unsandboxed session can request one", async () => {
   const browser = await start({ mode: "off" });
   try {
     await browser.visit(`http://localhost:${site.port}/mark?as=host`);
@@ -235,7 +235,7 @@ test("a session of one turn throws its sandbox away; one that is not sandboxed m
   }
 });
 
-test("a client key's turns have a browser of their own: no tab, cookie, profile or file of the owner's", async () => {
+test("turns of a client key have their own browser, without the owner's tabs, cookies, profiles and files", async () => {
   const browser = await start(
     { mode: "off" },
     {},
@@ -298,7 +298,7 @@ test("a client key's turns have a browser of their own: no tab, cookie, profile 
   }
 });
 
-test("with browser.cdpUrl each session has a context of its own there", async () => {
+test("with browser.cdpUrl each session has its own context there", async () => {
   const elsewhere = await sharedBrowser();
   const { cdpPort } = (await elsewhere.post("/start")).body.ok
     ? (await elsewhere.get("/")).body

@@ -60,7 +60,7 @@ test.after(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-test("an unused one goes by itself, with its browser and files", async () => {
+test("an unused sandbox is deleted with its browser and files", async () => {
   const sandboxes = open({ idleMs: 50 });
   const response = (await sandboxes.request("s", start)) as { body: { pid: number } };
   await until("it to be gone", () => sandboxes.sessions.length === 0);
@@ -68,7 +68,7 @@ test("an unused one goes by itself, with its browser and files", async () => {
   assert.throws(() => process.kill(response.body.pid, 0), "its browser has ended");
 });
 
-test("the longest unused one makes room", async () => {
+test("the least recently used sandbox is deleted for a new one", async () => {
   const sandboxes = open({ maxCount: 2 });
   for (const session of ["a", "b"]) await sandboxes.request(session, status);
   await sandboxes.request("a", status);
@@ -76,7 +76,7 @@ test("the longest unused one makes room", async () => {
   assert.equal(sandboxes.sessions.sort(), ["a", "c"]);
 });
 
-test("two at once have two ports and two profiles", async () => {
+test("two simultaneous sandboxes have two ports and two profiles", async () => {
   const sandboxes = open();
   const [one, two] = (await Promise.all(
     ["a", "b"].map((session) => sandboxes.request(session, status)),
@@ -87,7 +87,7 @@ test("two at once have two ports and two profiles", async () => {
   assert.is.not(one?.body.userDataDir, two?.body.userDataDir);
 });
 
-test("a port that another program was faster to take is left to it", async () => {
+test("a port that another program has just taken is not used", async () => {
   const sandboxes = open();
   const port = async (): Promise<number> =>
     ((await sandboxes.request("s", status)) as { body: { cdpPort: number } }).body.cdpPort;
@@ -108,7 +108,7 @@ test("a port that another program was faster to take is left to it", async () =>
   }
 });
 
-test("one that goes while its browser is being started leaves nothing", async () => {
+test("a sandbox that is deleted while its browser starts leaves nothing behind", async () => {
   const sandboxes = open();
   await until("the others' files to be gone", async () => {
     await Promise.all(sandboxManagers.map((manager) => manager.close()));
@@ -123,7 +123,7 @@ test("one that goes while its browser is being started leaves nothing", async ()
   assert.equal(dirs(), []);
 });
 
-test("what a killed gateway left is removed before the first new one, and nothing of one that runs", async () => {
+test("remains of a killed gateway are removed before the first new sandbox, and nothing of a running gateway is", async () => {
   const kept = `${await getGatewayName()}-0123456789abcdef`;
   const file = (name: string): string =>
     `state/browser-sandboxes/${name}/browser/sandbox/user-data/Cookies`;

@@ -14,7 +14,7 @@ const withModel = (raw: string, model: string, more = "") => {
   return (typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes).toString().trimEnd();
 };
 
-test("only the name changes, wherever and however it is written", () => {
+test("only the model's name changes, wherever and however it is written", () => {
   const cases: [string, string][] = [
     ['{"model":"a/b","messages":[] , "x":1.0}', '{"model":"new","messages":[] , "x":1.0}'],
     [
@@ -40,7 +40,7 @@ test("only the name changes, wherever and however it is written", () => {
   assert.is(withModel('{"model":"same","x":1.0}', "same"), '{"model":"same","x":1.0}');
 });
 
-test("where the place is in doubt the whole is written again", () => {
+test("the whole body is serialized again if the place of the name is uncertain", () => {
   assert.equal(JSON.parse(withModel('{"metadata":{"model":"a"},"mod\\u0065l":"a"}', "new")), {
     metadata: { model: "a" },
     model: "new",

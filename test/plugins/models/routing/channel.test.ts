@@ -15,7 +15,7 @@ const failOnce = (channel: Channel) => {
   channel.recordFailure("m", "boom");
 };
 
-test("three failures in a row rest it for 5 s; a success in between starts the count again", () => {
+test("three consecutive failures cause a cooldown of 5 s, and a success in between resets the count", () => {
   const { channel, clock } = make();
   failOnce(channel);
   failOnce(channel);
@@ -29,7 +29,7 @@ test("three failures in a row rest it for 5 s; a success in between starts the c
   assert.is(channel.describe().state, "resting");
 });
 
-test("the rest ends with one probe; a failed one doubles it up to 5 min, a good one forgets all", () => {
+test("the cooldown ends with one probe; a failed probe doubles it up to 5 min, and a successful one resets it", () => {
   const { channel, clock } = make();
   for (let i = 0; i < 3; i++) failOnce(channel);
   for (const rest of [10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]) {
@@ -48,7 +48,7 @@ test("the rest ends with one probe; a failed one doubles it up to 5 min, a good 
   assert.is(channel.cooldownUntil("m"), 0);
 });
 
-test("a probe whose caller left makes room for the next one", () => {
+test("a probe whose caller disconnected releases the slot for the next probe", () => {
   const { channel, clock } = make();
   for (let i = 0; i < 3; i++) failOnce(channel);
   clock.now += 5000;
@@ -57,7 +57,7 @@ test("a probe whose caller left makes room for the next one", () => {
   assert.is(channel.cooldownUntil("m"), 0);
 });
 
-test("keys take turns; a refused one rests, and the channel with the last", () => {
+test("keys take turns; a refused key goes into cooldown, and with the last key the channel does", () => {
   const { channel, clock } = make({ apiKey: ["a", "b", "c"] });
   assert.equal(
     [1, 2, 3, 4].map(() => channel.takeKey("m").value),
@@ -76,7 +76,7 @@ test("keys take turns; a refused one rests, and the channel with the last", () =
   assert.is(channel.cooldownUntil("m"), 0);
 });
 
-test("an empty key counts as none", () => {
+test("an empty key counts as missing", () => {
   for (const apiKey of ["", " ", [], ["", "\t"]]) {
     const { channel } = make({ apiKey });
     assert.equal(
@@ -91,7 +91,7 @@ test("an empty key counts as none", () => {
   );
 });
 
-test("a model cools down by itself; what a key is limited for is one model too", () => {
+test("a cooldown applies to one model, and so does the rate limit of a key", () => {
   const { channel, clock } = make({ apiKey: ["a", "b"] });
   for (let i = 0; i < 3; i++) failOnce(channel);
   assert.is(channel.cooldownUntil("m"), clock.now + 5000);
@@ -104,7 +104,7 @@ test("a model cools down by itself; what a key is limited for is one model too",
   assert.is(channel.describe().state, "failing");
 });
 
-test("places: beyond maxConcurrent one waits, in order, for queueTimeoutMs", async () => {
+test("requests beyond maxConcurrent wait in order for up to queueTimeoutMs", async () => {
   const { channel } = make({ maxConcurrent: 1, queueTimeoutMs: 30 });
   const first = channel.takePlace() as Place;
   const order: string[] = [];
@@ -126,7 +126,7 @@ test("places: beyond maxConcurrent one waits, in order, for queueTimeoutMs", asy
   assert.is(channel.describe().inFlight, 0);
 });
 
-test("a caller that leaves the queue takes nobody's place", async () => {
+test("a caller that leaves the queue takes no slot", async () => {
   const { channel } = make({ maxConcurrent: 1, queueTimeoutMs: 10_000 });
   const first = channel.takePlace() as Place;
   const leave = new AbortController();

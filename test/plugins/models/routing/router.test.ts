@@ -53,7 +53,7 @@ test("an alias comes before a channel, a channel before a list", async () => {
   assert.equal(await names(routes, "a/m"), ["a:m"]);
 });
 
-test("of a list of models, those that lead nowhere are passed over; 404 of the first where all do", async () => {
+test("unknown models of a list are skipped, and the error is the 404 of the first if all are unknown", async () => {
   const routes = routing({ a: { models: ["m", "n"] } }, { gone: "nobody/x" });
   const listed = async (list: [string, ...string[]], only?: string) =>
     (await resolveList(routes, list, only)).map(({ channel, model }) => `${channel.name}:${model}`);
@@ -64,13 +64,13 @@ test("of a list of models, those that lead nowhere are passed over; 404 of the f
   assert.match(all as string, "`unknown` does not exist");
 });
 
-test("a name with slashes goes by its first part, or by a list", async () => {
+test("a name with slashes is resolved by its first part, or by the model list of a channel", async () => {
   const routes = routing({ a: {}, b: { models: ["meta/llama"] } }, {}, { a: [] });
   assert.equal(await names(routes, "a/meta/llama"), ["a:meta/llama"]);
   assert.equal(await names(routes, "meta/llama"), ["b:meta/llama"]);
 });
 
-test("a channel's own name may hold slashes; of two that fit, the shorter one is meant", async () => {
+test("the name of a channel may contain slashes, and the shorter of two matching names is used", async () => {
   const channels = {
     "team/eu": { models: ["m"] },
     "team/off": { enabled: false },
@@ -94,7 +94,7 @@ test("several channels: priority first, weights within one", async () => {
   assert.equal(await names(routes, "m"), ["high:m", "one:m", "low:m"]);
 });
 
-test("an upstream that cannot be asked comes last; one that does not list the model, not at all", async () => {
+test("an upstream whose list is unavailable comes last, and one that does not list the model is excluded", async () => {
   const routes = routing(
     { blind: { priority: 9 }, lists: {}, other: {}, named: { models: ["m"] } },
     {},
@@ -126,7 +126,7 @@ test("aliases: several targets, aliases of aliases, circles, unknown targets", a
   assert.is((await names({ ...routes, random: () => 0.1 }, "heavy"))[0], "a:x");
 });
 
-test("built-in channels answer to their bare name; names of objects' prototypes are nobody's", async () => {
+test("built-in channels can be addressed by their bare name, and names of object prototypes match nothing", async () => {
   const routes = routing({ a: { enabled: false, models: ["m"] } });
   assert.equal(await names(routes, "echo"), ["echo:echo"]);
   assert.equal(await names(routes, "echo/x"), ["echo:x"]);
@@ -134,14 +134,14 @@ test("built-in channels answer to their bare name; names of objects' prototypes 
     assert.is(await fails(routes, model), "model_not_found", model);
 });
 
-test("only one channel, where the caller says so", async () => {
+test("only one channel is used on request of the caller", async () => {
   const routes = routing({ a: { models: ["m"] }, b: { models: ["m"] } });
   assert.equal(await names(routes, "m", "b"), ["b:m"]);
   assert.equal(await names(routes, "other", "b"), ["b:other"]);
   assert.is(await fails(routes, "m", "zz"), "invalid_request_error");
 });
 
-test("weights say how often each is first; weight 0 is last", () => {
+test("weights determine how often each channel is first, and weight 0 is last", () => {
   let seed = 7;
   const random = () => {
     seed = (seed * 16807) % 2147483647;

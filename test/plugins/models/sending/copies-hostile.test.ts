@@ -188,7 +188,7 @@ const unseen: Record<string, { whole: object; stream: string[] }> = {
 };
 
 for (const [name, form] of Object.entries(unseen)) {
-  test(`${name} does not go out where somebody judges`, async () => {
+  test(`${name} is not sent if a handler judges the response`, async () => {
     for (const how of ["sending", "streaming"]) {
       await mode(how);
       for (const [door, ask] of Object.entries(doors)) {
@@ -206,7 +206,7 @@ for (const [name, form] of Object.entries(unseen)) {
   });
 }
 
-test("the text of a choice is its message's where that says nothing", async () => {
+test("the text of a choice is used if its message has none", async () => {
   await mode("sending");
   up.answer = (request, res) =>
     request.body.stream
@@ -255,7 +255,7 @@ for (const [name, form] of Object.entries(forms)) {
   }
 }
 
-test("a refusal is refused as any other text", async () => {
+test("a handler can refuse a refusal text like any other", async () => {
   await mode("block");
   for (const name of ["refusal", "refusal behind a text"]) {
     up.answer = (_, res) => json(res, forms[name]!.whole(1));
@@ -266,7 +266,7 @@ test("a refusal is refused as any other text", async () => {
   }
 });
 
-test("the words of a sound, whole and in a stream", async () => {
+test("the transcript of audio is judged, whole and in a stream", async () => {
   const audio = { id: "audio_1", data: "UklGRg==", expires_at: 1, transcript: secretText };
   for (const how of ["sending", "streaming"]) {
     await mode(how);
@@ -285,7 +285,7 @@ test("the words of a sound, whole and in a stream", async () => {
   }
 });
 
-test("tokens of a text that is left as it was stay", async () => {
+test("tokens of an unchanged text are kept", async () => {
   const logprobs = { content: tokens(["fine"]), refusal: null };
   for (const how of ["sending", "streaming"]) {
     await mode(how);

@@ -73,7 +73,7 @@ const textOf = (text: string) =>
   ).join("");
 
 for (const dialect of dialects) {
-  test(`${dialect.name}: redact takes out what comes in pieces, in each format, whole and streamed`, async () => {
+  test(`${dialect.name}: redact removes text that arrives in pieces, in each format, whole and streamed`, async () => {
     const file = (name: string) =>
       readFileSync(join(packageDir, "examples/hooks/redact", name), "utf8");
     const text = `Ask ada@example.org, or take ${KEY}.`.match(/.{1,3}/g)!;
@@ -97,7 +97,7 @@ for (const dialect of dialects) {
   });
 }
 
-test("a guard that does not work refuses, at every door, whole and streamed", async () => {
+test("a broken guard refuses on every route, whole and streamed", async () => {
   const model = `openai/${dialects[0]!.model}`;
   const doors: Record<string, (stream: boolean) => Promise<Response>> = {
     "POST /agent": (stream) =>

@@ -5,7 +5,7 @@ import { changedPieces } from "../../../../plugins/models/sending/pieces.ts";
 
 const test = suite("changed pieces");
 
-test("only pieces that the change touches differ", () => {
+test("a change affects only the pieces that it touches", () => {
   const pieces = ["one ", "two ", "three ", "four"];
   const cases: [string, string[]][] = [
     ["one two three four", pieces],
@@ -23,7 +23,7 @@ test("only pieces that the change touches differ", () => {
   }
 });
 
-test("repeated words, empty pieces and single ones lose nothing", () => {
+test("repeated words, empty pieces and single pieces are preserved", () => {
   const cases: [string[], string][] = [
     [["aa", "aa"], "aaa"],
     [["aa", "aa"], "aaaaa"],

@@ -7,9 +7,9 @@ import type { Endpoint } from "../../../../plugins/models/serving/access.ts";
 import { openChat } from "../../../../plugins/models/serving/open.ts";
 import { writeStream } from "../../../../plugins/models/serving/writing/write-stream.ts";
 
-const test = suite("clients who have left");
+const test = suite("disconnected clients");
 
-test("a hook's reply to one goes nowhere", async () => {
+test("a hook's reply to a disconnected client is not sent", async () => {
   let leave = () => {};
   const emitted: string[] = [];
   const endpoint = {
@@ -47,7 +47,7 @@ test("a hook's reply to one goes nowhere", async () => {
   assert.equal(emitted, ["message:received"]);
 });
 
-test("a stream for one is cancelled and over at once", async () => {
+test("a stream for a disconnected client is cancelled and ends at once", async () => {
   const events: string[] = [];
   const source = {
     cancel: () => void events.push("cancelled"),

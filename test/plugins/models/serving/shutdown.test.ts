@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { startGateway } from "../../../support/gateway.ts";
 import { suite } from "../../../support/suite.ts";
 
-const test = suite("responses that outlast a stop");
+const test = suite("responses that last longer than a shutdown");
 
 const content = "word ".repeat(500);
 const messages = [{ role: "user", content }];

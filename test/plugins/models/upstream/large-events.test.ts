@@ -88,14 +88,14 @@ async function ask(channel: string): Promise<{ error?: { code: string }; text: s
 }
 
 for (const [provider, { type, of }] of Object.entries(FORMATS)) {
-  test(`${provider}: an event over the limit ends the response with an error, and is not asked for again`, async () => {
+  test(`${provider}: an event over the limit ends the response with an error, without a retry`, async () => {
     upstreamResponse = { type, body: of("x".repeat(2 * LIMIT), "") };
     const { error } = await ask(provider);
     assert.is(error?.code, "upstream_error");
     assert.is(up.seen.length, 1);
   });
 
-  test(`${provider}: so does one that holds too many values, or is too deep`, async () => {
+  test(`${provider}: an event with too many values or too many levels ends the response with an error`, async () => {
     const values = `,"x":[${"{},".repeat(120_000)}1]`;
     const depth = `,"x":${"[".repeat(40_000)}${"]".repeat(40_000)}`;
     for (const more of [values, depth]) {
@@ -105,14 +105,14 @@ for (const [provider, { type, of }] of Object.entries(FORMATS)) {
     }
   });
 
-  test(`${provider}: a large one within the limit passes`, async () => {
+  test(`${provider}: a large event within the limit passes`, async () => {
     const text = "word, ".repeat(LIMIT / 8);
     upstreamResponse = { type, body: of(text, "") };
     assert.equal(await ask(provider), { text });
   });
 }
 
-test("a channel's setting allows more", async () => {
+test("the limit can be raised by a setting of the channel", async () => {
   const text = "x".repeat(2 * LIMIT);
   upstreamResponse = { type: "text/event-stream", body: openai(text, "") };
   assert.equal(await ask("roomy"), { text });
@@ -131,7 +131,7 @@ test("an event without an end, endless comments and data on very many lines are 
   }
 });
 
-test("arguments of a call that hold too much end the response, though each event is small", async () => {
+test("too large arguments of a call end the response even if each event is small", async () => {
   const piece = JSON.stringify("{},".repeat(1000)).slice(1, -1);
   const fragments = Array.from({ length: 150 }, (_, i) => {
     const args = `${i === 0 ? "[" : ""}${piece}`;

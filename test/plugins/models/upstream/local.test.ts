@@ -124,7 +124,7 @@ async function leaveWhen(what: string, path: string, body: object): Promise<void
   );
 }
 
-test("a channel whose provider lists no models is tried with any name, or says where to name one", async () => {
+test("a channel whose provider lists no models accepts any name, and its test explains where to configure one", async () => {
   const { ms, ...whole } = await gateway.json("POST", "/channels/whole/test");
   assert.equal(whole, { ok: true, model: "whole", answer: "one two" });
   const listless = await gateway.json("POST", "/channels/listless/test");
@@ -132,7 +132,7 @@ test("a channel whose provider lists no models is tried with any name, or says w
   assert.match(listless.error, /`listless` .*channels\.listless\.models/);
 });
 
-test("a client who leaves before the first piece is let go, though the provider ignores it", async () => {
+test("a client can disconnect before the first chunk although the provider ignores the signal", async () => {
   const body = { ...request("odd/hangs", { stream: true }), max_tokens: 5 };
   for (const path of ["/v1/chat/completions", "/v1/messages"]) {
     await gateway.request("POST", "/t/forget", {});
@@ -145,7 +145,7 @@ test("a client who leaves before the first piece is let go, though the provider 
   for (const name of ["odd", "streams"]) assert.is((await stateOf(name)).inFlight, 0);
 });
 
-test("an asker from inside who leaves before the first piece is let go", async () => {
+test("an internal caller can abort before the first chunk", async () => {
   for (const model of ["odd/hangs", "streams/hangs"]) {
     for (const streamed of [true, false]) {
       await gateway.request("POST", "/t/forget", {});
@@ -156,7 +156,7 @@ test("an asker from inside who leaves before the first piece is let go", async (
   }
 });
 
-test("one that throws fails as a channel does, and rests after three times", async () => {
+test("a provider that throws counts as a failing channel, and goes into cooldown after three failures", async () => {
   for (const stream of [false, true, false]) {
     const response = await ask("broken/throws", { stream });
     assert.equal([response.status, response.headers.get("x-portico-attempts")], [502, "1"]);
@@ -170,13 +170,13 @@ test("one that throws fails as a channel does, and rests after three times", asy
   assert.match(lastError, "`odd` failed");
 });
 
-test("a stream that throws on its way ends with the error, and the channel reports it", async () => {
+test("a stream that throws midway ends with the error, and the channel reports it", async () => {
   const events = eventsOf(await (await ask("failing/breaks", { stream: true })).text());
   assert.is(events.at(-2).error.code, "upstream_error");
   assert.match((await stateOf("failing")).lastError, "`odd` failed");
 });
 
-test("timeoutMs and idleTimeoutMs hold for it, and its signal is aborted", async () => {
+test("timeoutMs and idleTimeoutMs apply to a local provider, and its signal is aborted", async () => {
   for (const [model, stream] of [
     ["quick/hangs", false],
     ["quick/hangs", true],
@@ -196,7 +196,7 @@ test("timeoutMs and idleTimeoutMs hold for it, and its signal is aborted", async
   assert.is((await ask("quickstreams/stalls")).status, 504);
 });
 
-test("what only streams answers whole too, with what it thought", async () => {
+test("a provider that only streams also gives whole responses, with its reasoning", async () => {
   const body = (await (await ask("streams/thinks")).json()) as ReturnType<typeof JSON.parse>;
   assert.equal(body.choices, [
     {
@@ -209,7 +209,7 @@ test("what only streams answers whole too, with what it thought", async () => {
   assert.is(contentOf(await (await ask("whole/x", { stream: true })).text()), "one two");
 });
 
-test("one that returns a plain value instead of a promise answers, too", async () => {
+test("a provider may return a plain value instead of a promise", async () => {
   for (const stream of [false, true]) {
     const response = await ask("plain/x", { stream });
     assert.is(response.status, 200);
@@ -217,7 +217,7 @@ test("one that returns a plain value instead of a promise answers, too", async (
   }
 });
 
-test("one that gives what is no response has failed", async () => {
+test("an invalid response of a provider is a failure", async () => {
   const names = ["nothing", "null", "number", "list", "object", "none", "word", "mute", "hollow"];
   for (const stream of [false, true])
     for (const name of names) {
@@ -239,7 +239,7 @@ test("one that gives what is no response has failed", async () => {
   }
 });
 
-test("a response without usage is metered by an estimate, although clients receive zeros", async () => {
+test("the usage of a response without usage is estimated, although clients receive zeros", async () => {
   for (const model of ["whole/x", "streams/x"]) {
     await gateway.request("POST", "/t/forget", {});
     const body = (await (await ask(model)).json()) as ReturnType<typeof JSON.parse>;
@@ -248,7 +248,7 @@ test("a response without usage is metered by an estimate, although clients recei
   }
 });
 
-test("one that never lists its models keeps nobody from them", async () => {
+test("a provider that never finishes the list of its models does not block requests", async () => {
   const { data } = await gateway.json("GET", "/v1/models");
   assert.ok(data.some(({ id }: { id: string }) => id === "echo"));
 });

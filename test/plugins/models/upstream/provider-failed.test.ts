@@ -138,7 +138,7 @@ for (const model of models) {
   });
 }
 
-test("a bug in the decoder of a wire provider is reported as one, before the first text and after", async () => {
+test("a bug in the decoder of a wire provider is reported as such, before the first text and after", async () => {
   for (const [model, status] of [
     ["early", 502],
     ["later", 200],
@@ -164,7 +164,7 @@ test("a bug in the decoder of a wire provider is reported as one, before the fir
   }
 });
 
-test("plugins info has how often it was asked and failed, and the last failure with its place", async () => {
+test("plugins info shows the numbers of requests and failures, and the last failure with its location", async () => {
   await gateway.request("POST", "/v1/chat/completions", {
     model: "bug/bug",
     messages: [{ role: "user", content: "Hi" }],
@@ -183,7 +183,7 @@ test("plugins info has how often it was asked and failed, and the last failure w
   );
 });
 
-test("the log has the stack", () => {
+test("the log contains the stack", () => {
   const logged = gateway.lines.filter((line) => JSON.stringify(line).includes("reading 'x'"));
   assert.ok(
     logged.some((line) => /plugin\.ts/.test(JSON.stringify(line))),

@@ -20,7 +20,7 @@ function classify(text: string, headers: Record<string, string> = events): strin
   return whole;
 }
 
-test("an event that says nothing but what went wrong, behind comments too", () => {
+test("an event with nothing but an error is recognized, even after comments", () => {
   for (const error of [
     'data: {"error":{"message":"no"}}\n\n',
     'data:{"error": "no"}\r\n\r\n',
@@ -34,7 +34,7 @@ test("an event that says nothing but what went wrong, behind comments too", () =
     assert.is(classify(error), "error", error);
 });
 
-test("whatever says something else is good, and what says nothing yet is waited for", () => {
+test("any other content is accepted, and events without content are waited out", () => {
   for (const good of [
     'data: {"id":"cmpl-1","choices":[]}\n\n',
     'data: {"error":null,"choices":[]}\n\n',
@@ -57,7 +57,7 @@ test("whatever says something else is good, and what says nothing yet is waited 
   assert.is(new RawBeginning().push(events, Buffer.from(`: ${"x".repeat(5000)}`)), "good");
 });
 
-test("the end of a stream is known where its last event is there", () => {
+test("the end of a stream is recognized by its last event", () => {
   const ends = (text: string, headers = events) => endsWithDone(headers, Buffer.from(text));
   assert.ok(
     ends("data: {}\n\ndata: [DONE]\n\n") && ends("data:[DONE]\r\n\r\n") && ends("data: [DONE]"),
@@ -66,7 +66,7 @@ test("the end of a stream is known where its last event is there", () => {
   assert.not.ok(ends("data: [DONE]\n\n", { "content-type": "text/plain" }));
 });
 
-test("a beginning of any shape is looked at in time with its length", () => {
+test("the time to inspect a beginning is proportional to its length", () => {
   for (const token of [
     ":",
     "\n",

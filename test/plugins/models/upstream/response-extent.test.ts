@@ -17,7 +17,7 @@ function excessOf(parts: string[], limits = LIMITS): string | undefined {
   return extent.excess;
 }
 
-test("objects, lists, members and items count, what stands in texts does not, wherever the bytes are cut", () => {
+test("objects, lists, members and items are counted, and the contents of strings are not, regardless of the chunks", () => {
   const texts: [string, boolean][] = [
     ['{"a":[1,2,3]}', false],
     ['{"a":[1,2,3,4,5]}', true],
@@ -61,7 +61,7 @@ const large = gzipSync(
 );
 const wide = gzipSync(`{"id":"x","choices":[${"{},".repeat(200_001)}{}]}`);
 
-test("a response that unpacks to too much is the upstream's failure, reported with the channel, and another channel is asked", async () => {
+test("a response that decompresses to too much is an upstream error, reported with the channel, and causes a fallback", async () => {
   const up = await startUpstream((_, res) => json(res, completion("Hello")), { models: ["gpt-x"] });
   const good = await startUpstream((_, res) => json(res, completion("Hello")), { models: [] });
   const gateway = await startGateway({

@@ -66,7 +66,7 @@ test("a body in chunks, with extensions and trailers", () => {
   });
 });
 
-test("the chunks of one read are reported at once", () => {
+test("the chunks of one read are reported together", () => {
   let calls = 0;
   const reader = new ResponseReader({ head: () => {}, data: () => void calls++, end: () => {} });
   reader.expect();
@@ -86,7 +86,7 @@ test("a body that ends with the connection", () => {
   assert.is(record.body, "hello");
 });
 
-test("an answer that is cut short is not complete", () => {
+test("a truncated response is not complete", () => {
   for (const cut of [
     "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhel",
     "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhel",
@@ -98,7 +98,7 @@ test("an answer that is cut short is not complete", () => {
   }
 });
 
-test("answers without a body end with their head, whatever it says of a length", () => {
+test("responses without a body end with their head, regardless of a declared length", () => {
   for (const status of ["204 No Content", "304 Not Modified"]) {
     everyWay(`HTTP/1.1 ${status}\r\ncontent-length: 5\r\n\r\n`, ({ ends, body }) => {
       assert.equal(ends, [true]);
@@ -108,7 +108,7 @@ test("answers without a body end with their head, whatever it says of a length",
   everyWay("HTTP/1.1 200 \r\ncontent-length: 0\r\n\r\n", ({ ends }) => assert.equal(ends, [true]));
 });
 
-test("interim answers come before the one that counts", () => {
+test("interim responses precede the final one", () => {
   everyWay(
     "HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx",
     (record) => {
@@ -122,7 +122,7 @@ test("interim answers come before the one that counts", () => {
   );
 });
 
-test("ten interim answers are read, and no more", () => {
+test("ten interim responses are read, and no more", () => {
   const hint = "HTTP/1.1 103 Early Hints\r\n\r\n";
   const last = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
   assert.is(read([hint.repeat(10) + last]).heads.length, 11);
@@ -132,7 +132,7 @@ test("ten interim answers are read, and no more", () => {
   );
 });
 
-test("headers of one name are joined, and names that mean something elsewhere are only names", () => {
+test("headers of one name are joined, and names with a meaning in JavaScript are ordinary names", () => {
   const { heads } = read([
     "HTTP/1.1 200 OK\r\nA: 1\r\na:2\r\nempty:\r\n__proto__: x\r\ncontent-length: 0\r\n\r\n",
   ]);
@@ -141,7 +141,7 @@ test("headers of one name are joined, and names that mean something elsewhere ar
   assert.ok(Object.hasOwn(heads[0]?.[1] ?? {}, "__proto__"));
 });
 
-test("a doubt about the end makes the connection unfit for another answer", () => {
+test("an uncertain end makes the connection unusable for another response", () => {
   const unfit = [
     "HTTP/1.1 200 OK\r\ncontent-length: 1\r\nconnection: close\r\n\r\nx",
     "HTTP/1.1 200 OK\r\ncontent-length: 1\r\nconnection: x, Close\r\n\r\nx",
@@ -154,7 +154,7 @@ test("a doubt about the end makes the connection unfit for another answer", () =
   everyWay(keepAlive, ({ ends }) => assert.equal(ends, [true]));
 });
 
-test("bytes after a response belong to nobody", () => {
+test("bytes after a response raise an error and make the connection unusable", () => {
   const text = "HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx";
   const told: boolean[] = [];
   const reader = new ResponseReader({
@@ -172,7 +172,7 @@ test("bytes after a response belong to nobody", () => {
   assert.throws(() => idle.push(Buffer.from("x")), /belong to no response/);
 });
 
-test("what is no answer is refused", () => {
+test("an invalid response is refused", () => {
   refuses("SSH-2.0-OpenSSH_9.2\r\n", /not an HTTP/);
   refuses("HTTP/2 200 OK\r\n\r\n", /not an HTTP/);
   refuses("HTTP/1.1 20 OK\r\n\r\n", /not an HTTP/);
@@ -193,7 +193,7 @@ test("what is no answer is refused", () => {
   refuses(`${chunked}0\r\n${"t".repeat(5000)}`, /too long/);
 });
 
-test("a head without end is refused", () => {
+test("an endless head is refused", () => {
   const parts = [
     "HTTP/1.1 200 OK\r\n",
     ...Array.from({ length: 70 }, (_, i) => `h${i}: ${"x".repeat(1000)}\r\n`),

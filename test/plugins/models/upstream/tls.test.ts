@@ -119,7 +119,7 @@ test("a file of several megabytes arrives", async () => {
   assert.ok(bodies.at(-1)! > 5_000_000, String(bodies.at(-1)));
 });
 
-test("a refusal is reported, although it comes before the file is whole", async () => {
+test("a refusal is reported even if it arrives before the upload is complete", async () => {
   for (let i = 0; i < 5; i++) {
     const response = await upload("refusing", 5_000_000);
     const { error } = (await response.json()) as { error: { message: string } };
@@ -132,7 +132,7 @@ for (const [channel, why] of [
   ["expired", "CERT_HAS_EXPIRED"],
   ["unknown", "DEPTH_ZERO_SELF_SIGNED_CERT"],
 ])
-  test(`a certificate that is refused (${why}) gets no request, and the error says why`, async () => {
+  test(`a server with a refused certificate (${why}) receives no request, and the error gives the reason`, async () => {
     const before = resumed.length;
     const response = await ask(channel as string);
     const { error } = (await response.json()) as { error: { message: string; code: string } };

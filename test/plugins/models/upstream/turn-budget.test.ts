@@ -12,7 +12,7 @@ import {
 import { test } from "../../../support/suite.ts";
 import { temporaryDir } from "../../../support/temporary.ts";
 
-test("a reader that is over the budget hears of the next turn", async () => {
+test("a reader over the budget is notified of the next turn", async () => {
   const budget = new TurnBudget(100);
   const resumed: string[] = [];
   const reader = (name: string) => ({ nextTurn: () => void resumed.push(name) });
@@ -33,7 +33,7 @@ require("node:http").createServer((req, res) => { req.resume(); res.end(body); }
   .listen(0, "127.0.0.1", function () { process.send(this.address().port); });
 `;
 
-test("many fast upstreams leave room for others in each turn, and all of their bytes come", async () => {
+test("many fast upstreams leave room for others in each turn, and all of their bytes arrive", async () => {
   const file = join(temporaryDir("portico-turns-"), "server.cjs");
   writeFileSync(file, SERVER);
   const server = fork(file, { stdio: "ignore" });

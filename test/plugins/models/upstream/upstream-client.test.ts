@@ -87,7 +87,7 @@ function ask(
 const ok = (body: string, more = "") =>
   `HTTP/1.1 200 OK\r\n${more}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
-test("an idle connection is closed before the other side does it, where that says when; others are kept", async () => {
+test("an idle connection is closed before the server's announced time-out, and others are kept", async () => {
   // A process that stood still for two seconds keeps none.
   const { closed, connections } = await within(1_900, async () => {
     const closed: string[] = [];
@@ -107,7 +107,7 @@ test("an idle connection is closed before the other side does it, where that say
   assert.equal(connections, [1, 2]);
 });
 
-test("a request as it goes out", async () => {
+test("a request is sent in the expected format", async () => {
   const { url, requests } = await start((socket) => socket.write(ok("yes")));
   const headers = { Authorization: "Bearer k", "content-length": "99", connection: "close" };
   assert.equal(await ask({ url: `${url}/v1/a?b=c`, headers, body: '{"text":"é"}' }), {
@@ -126,7 +126,7 @@ test("a request as it goes out", async () => {
   assert.is(requests[2]?.slice(requests[2].indexOf("\r\n\r\n") + 4), large.toString("latin1"));
 });
 
-test("headers that are frozen go out with each address and method, others as they are at the time", async () => {
+test("frozen headers are sent with each address and method, and others with their current values", async () => {
   const first = await start((socket) => socket.write(ok("x")));
   const second = await start((socket) => socket.write(ok("x")));
   const frozen = Object.freeze({ authorization: "Bearer k" });
@@ -153,7 +153,7 @@ test("headers that are frozen go out with each address and method, others as the
   assert.match(second.requests[0]!, `host: ${second.url.slice("http://".length)}\r\n`);
 });
 
-test("a connection is used again, one for each request at a time", async () => {
+test("a connection is reused, for one request at a time", async () => {
   const upstream = await start((socket) => socket.write(ok("x")));
   for (let i = 0; i < 5; i++) await ask({ url: upstream.url });
   assert.is(upstream.connections(), 1);
@@ -165,7 +165,7 @@ test("a connection is used again, one for each request at a time", async () => {
   assert.is(many.connections(), 3);
 });
 
-test("a connection that is closed, or says more than its answer, is not used again", async () => {
+test("a connection that is closed or sends more than its response is not reused", async () => {
   const closing = await start((socket) => socket.end(ok("x", "connection: close\r\n")));
   await ask({ url: closing.url });
   await ask({ url: closing.url });
@@ -178,7 +178,7 @@ test("a connection that is closed, or says more than its answer, is not used aga
   assert.is(talking.connections(), 2);
 });
 
-test("after the process has stood still no connection is used again: it may have been closed meanwhile", async () => {
+test("no connection is reused after the process was suspended, since it may have been closed meanwhile", async () => {
   const { url, connections } = await start((socket) => {
     socket.write(ok("x"));
     setTimeout(() => socket.destroy(), 1100);
@@ -192,7 +192,7 @@ test("after the process has stood still no connection is used again: it may have
   assert.equal([await ask({ url }), connections()], [{ status: 200, body: "x" }, 2]);
 });
 
-test("an answer that comes before its request has gone out leaves the connection unfit", async () => {
+test("a response before the end of its request makes the connection unusable", async () => {
   const server = createServer((socket) => {
     socket.on("error", () => {});
     socket.once("data", () => {
@@ -210,7 +210,7 @@ test("an answer that comes before its request has gone out leaves the connection
   assert.is(connections, 2);
 });
 
-test("each way to break is reported once, with its code", async () => {
+test("each kind of failure is reported once, with its code", async () => {
   const cases: [Play, string][] = [
     [(socket) => socket.destroy(), "ECONNRESET"],
     [(socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhel"), "ECONNRESET"],
@@ -241,7 +241,7 @@ test("a failure to send is reported, and never before `send` has returned", asyn
   assert.is(requests.length, 0);
 });
 
-test("compressed answers are unpacked, and a broken one fails", async () => {
+test("compressed responses are decompressed, and a broken one fails", async () => {
   const packed = [
     gzipSync("packed"),
     deflateSync("packed"),
@@ -275,7 +275,7 @@ test("compressed answers are unpacked, and a broken one fails", async () => {
   assert.is((await ask({ url })).body, "as it is");
 });
 
-test("a paused answer holds the upstream, and goes on", async () => {
+test("a paused response pauses the upstream, and continues", async () => {
   const size = 64 * 1024 * 1024;
   let sentChunks = 0;
   const { url } = await start(async (socket) => {
@@ -308,7 +308,7 @@ test("a paused answer holds the upstream, and goes on", async () => {
   assert.ok(sentWhilePaused < size / 2, `${sentWhilePaused} bytes had gone out`);
 });
 
-test("who aborts hears no more, and the upstream sees it", async () => {
+test("an abort ends all callbacks, and the upstream notices it", async () => {
   let cut!: Promise<unknown>;
   const { url } = await start((socket) => {
     cut = once(socket, "close");

@@ -106,7 +106,7 @@ test("an https upstream is reached through a tunnel, with TLS of its own name", 
   assert.equal(proxy.asked, [{ line: `CONNECT gw-one.example:${port}`, credentials: basic }]);
 });
 
-test("an http upstream is named in whole to the proxy; loopback and NO_PROXY go straight", async () => {
+test("the proxy receives the full URL of an http upstream; loopback and NO_PROXY bypass the proxy", async () => {
   const proxy = await startProxy();
   const port = await listen(
     createServer((req, res) => void res.end(`${req.url} ${req.headers.host}`)),
@@ -118,7 +118,7 @@ test("an http upstream is named in whole to the proxy; loopback and NO_PROXY go 
   assert.equal(proxy.asked, [{ line: `POST http://up.invalid:${port}/v1/x`, credentials: basic }]);
 });
 
-test("a channel's proxy, its answers and streams; a proxy that refuses or is not there is named without its credentials", async () => {
+test("a channel's proxy passes responses and streams; a proxy that refuses or is unreachable is named without its credentials", async () => {
   const [proxy, refusing, up] = [
     await startProxy(),
     await startProxy(407),

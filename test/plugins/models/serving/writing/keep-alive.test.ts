@@ -7,7 +7,7 @@ import { suite } from "../../../../support/suite.ts";
 
 const test = suite("keep-alive");
 
-test("a comment after each 15 s of silence, none while there is talk", () => {
+test("a comment is sent after each 15 s of silence, and none while data flows", () => {
   mock.timers.enable({ apis: ["setInterval"] });
   try {
     const written: string[] = [];

@@ -32,7 +32,7 @@ const bodyOf = (response: string) => response.slice(response.indexOf("\r\n\r\n")
 const GET = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 const END = "0\r\n\r\n";
 
-test("what comes in one turn is one chunk, texts and bytes alike", async () => {
+test("writes within one turn form one chunk, both texts and bytes", async () => {
   respond = (res) => {
     res.writeHead(200, {});
     const out = new ResponseWriter(res, true, () => {});
@@ -95,7 +95,7 @@ test("an empty stream, a client of HTTP/1.0, a response with a length, and one t
   );
 });
 
-test("a client that does not read holds the writer, and lets it go on when it reads", async () => {
+test("the writer waits for a client that does not read, and continues when it reads", async () => {
   const drained = new Promise<number>((resolve) => {
     respond = (res) => {
       res.writeHead(200, {});
