@@ -169,7 +169,7 @@ test("headers that would prevent all loading are refused", async () => {
       await browser.post("/set/headers", { headers }),
       400,
       "invalid_request_error",
-      "connection",
+      "header",
     );
   for (const value of ["a\u0001", "a\u007f", "a\nb"])
     failed(
