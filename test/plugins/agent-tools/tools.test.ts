@@ -9,7 +9,7 @@ import { until } from "../../support/until.ts";
 import { type ScriptedGateway, scriptedGateway } from "../agent/scripted.ts";
 import { useTool } from "./support.ts";
 
-/** Only the page itself says that it is in Windows-1251. */
+/** Only the page itself declares Windows-1251. */
 const CYRILLIC = Buffer.from("<meta charset=windows-1251><p>\xcc\xe8\xf0</p>", "latin1");
 const PAGE = `<!doctype html><title>News &amp; more</title><style>p{}</style><h1>Today</h1><script>alert(1)</script>
 <p>Rain, <a href="/later">sun later</a>.</p><ul><li>One<li>Two</ul><a href="javascript:x()">no</a>`;

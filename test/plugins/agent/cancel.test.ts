@@ -1,4 +1,4 @@
-/** A turn is stopped wherever it has got to by the time that somebody asks for it. */
+/** A cancellation stops a turn in whatever state the turn is. */
 import * as assert from "uvu/assert";
 import { decideAccess, runTool } from "portico/agent";
 import { Type } from "portico";

@@ -8,7 +8,7 @@ test.before(async () => {
   g = await startGateway();
 });
 test.after(() => g.stop());
-/** In this process; the first command of each kind runs in one of its own. */
+/** Runs a command in this process; the first command of each kind runs in its own process. */
 const run = (...words: string[]) => porticoHere(g.home, words);
 
 test("portico agent prints the response, and the session stores it", async () => {

@@ -26,7 +26,7 @@ test.after.each(async () => {
 
 const write = (path: string) => call("files", { action: "write", path, content: "written" });
 
-/** Calls what the message says, and then answers with the last thing that it heard. */
+/** Calls the tool that the message names, and then replies with the last message that it received. */
 async function confirming(tools: object = {}, config: object = {}): Promise<ScriptedGateway> {
   g = await scriptedGateway({
     config: {

@@ -11,7 +11,7 @@ const HOOK = {
     "export default async ({ context }, ctx) => (context.source === 'chat' ? { reply: await ctx.chat('from a hook') } : undefined);",
 };
 const WEBHOOK_TOKEN = "webhook-token-of-the-test";
-/** A provider whose upstream cannot say its models. */
+/** A provider whose upstream cannot list its models. */
 const SILENT = `import { definePlugin } from "portico";
 export default definePlugin({ name: "silent", setup(ctx) {
   ctx.add("provider", { name: "silent", complete: () => "never", models: () => { throw new Error("down"); } });

@@ -8,7 +8,7 @@ import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gatew
 import { until } from "../../support/until.ts";
 
 const home = makeHome();
-/** What waits for the gate goes on once this file is there. */
+/** Turns that wait for the gate continue once this file exists. */
 const gate = join(home, "gate");
 
 /** A provider that thinks for as long as the message says: `wait 150`, `wait for the gate`. */
@@ -40,7 +40,7 @@ test("a turn interrupted by kill -9 is resumed, and every acknowledged turn ends
     const started = await Promise.all(
       Array.from({ length: 8 }, async (_, n) => {
         const session = `s${n % 3}`;
-        // However long the machine takes: some run when it is killed.
+        // Some turns run when the gateway is killed, regardless of the machine's speed.
         const { turnId } = await g.json<{ turnId: string }>("POST", "/agent", {
           message: `r${round} n${n} wait ${n % 3 === 0 ? "for the gate" : 150}`,
           session,

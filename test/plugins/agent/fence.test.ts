@@ -1,4 +1,4 @@
-/** Whatever a tool brings is data to the model: marked in one place, by marks that no content can close. */
+/** Tool results are data to the model: one place marks them, with marks that no content can close. */
 import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
@@ -98,7 +98,7 @@ test.after(async () => {
   server.close();
 });
 
-/** The messages that a call adds to the conversation, as the model gets them. */
+/** The messages that a call adds to the conversation, as the model receives them. */
 async function resultsOf(name: string, args: object = {}): Promise<ChatRequest["messages"]> {
   let added: ChatRequest["messages"] = [];
   g.script((request) => {
@@ -114,7 +114,7 @@ async function resultsOf(name: string, args: object = {}): Promise<ChatRequest["
 const FENCE =
   /<<<UNTRUSTED [^\n]* id=([0-9a-f]{16})>>>\n\([^\n]*\)\n([\s\S]*?)\n<<<END UNTRUSTED id=\1>>>/g;
 
-/** What stands outside of all marks. */
+/** The text outside of all marks. */
 function ownPart(content: unknown): string {
   return String(content).replace(FENCE, "…");
 }

@@ -1,4 +1,4 @@
-/** Every gateway of a store shows the steps of a turn while it runs, and keeps those of an attempt that failed. */
+/** Every gateway of a store shows the steps of a running turn, and those of a failed attempt. */
 import * as assert from "uvu/assert";
 import type { TurnReport, TurnStatus } from "portico/agent";
 import {

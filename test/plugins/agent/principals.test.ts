@@ -1,4 +1,4 @@
-/** On whose behalf turns run, and what that opens to them: with the credentials that callers really have. */
+/** Principals of turns and their permissions, with the credentials that callers really have. */
 import { createServer } from "node:http";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -101,7 +101,7 @@ interface Seen {
   tools: string[];
 }
 
-/** What the model is told at the beginning of the next turn. */
+/** Resolves to the system prompt and tools that the model receives in the next turn. */
 function nextTurn(): { seen: Promise<Seen> } {
   let resolveSeen: (seen: Seen) => void;
   const seen = new Promise<Seen>((resolve) => {
@@ -115,7 +115,7 @@ function nextTurn(): { seen: Promise<Seen> } {
   return { seen };
 }
 
-/** Lets the next turn call one tool, and gives its result. */
+/** Lets the next turn call one tool, and provides its result. */
 function toolCall(name: string, args: object): { result(): string } {
   let result = "";
   let hasCalled = false;

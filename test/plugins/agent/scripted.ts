@@ -1,4 +1,4 @@
-/** A gateway whose model says what the test wants: a provider in the home, and the requests that it got. */
+/** A gateway whose model replies as the test scripts it: a provider in the home, and the requests that it received. */
 import type { ChatMessage, ChatRequest } from "portico/provider";
 import { type InProcessGateway, startGateway, type TestOptions } from "../../support/gateway.ts";
 
@@ -58,7 +58,7 @@ export default definePlugin({
 `;
 
 export interface ScriptedGateway extends InProcessGateway {
-  /** What the model was asked, oldest first. */
+  /** The requests to the model, oldest first. */
   asked: ChatRequest[];
   script(next: Script): void;
 }

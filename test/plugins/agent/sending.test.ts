@@ -1,4 +1,4 @@
-/** `message:sending` before what a turn says is kept or told to anybody, whatever started it. */
+/** `message:sending` runs before the response of a turn is stored or sent, whatever started the turn. */
 import type { TurnStatus } from "portico/agent";
 import * as assert from "uvu/assert";
 import { test } from "../../support/suite.ts";

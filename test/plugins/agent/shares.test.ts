@@ -1,4 +1,4 @@
-/** However many turns clients have, one place is the owner's, and no client has all of the others. */
+/** One slot is reserved for the owner however many turns clients have, and no client has all others. */
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { clientKey, secretOfKey } from "../../support/principals.ts";
@@ -14,7 +14,7 @@ import { until } from "../../support/until.ts";
 const test = suite("shares of turns");
 let up: Upstream;
 let gateway: InProcessGateway;
-/** Messages of clients are answered when it resolves. */
+/** The model replies to messages of clients once it resolves. */
 let gate: Promise<void>;
 let open: () => void;
 

@@ -1,4 +1,4 @@
-/** What a client's turns may keep has an end, which is told to the model and at the door. */
+/** The storage of a client's turns is limited; the model and the caller receive an error at the limit. */
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { clientKey, secretOfKey } from "../../support/principals.ts";
@@ -14,7 +14,7 @@ const test = suite("storage of clients");
 const QUOTA = 60_000;
 let up: Upstream;
 let gateway: InProcessGateway;
-/** What the last tool said. */
+/** The output of the last tool. */
 let result = "";
 
 /** Obeys `FILE <path> <size>` and `NOTE <name> <size>` of the last user message. */
@@ -82,7 +82,7 @@ async function chat(key: string, content: string, session = "s") {
 }
 
 test("the files of a client are limited by its quota, and the model receives the reason", async () => {
-  // What a turn writes stands in its transcript as well.
+  // The transcript of a turn also contains the text that the turn writes.
   assert.is((await chat("files", "FILE f1 15000")).status, 200);
   assert.match(result, "Wrote f1");
   assert.is((await chat("files", "FILE f2 40000", "other")).status, 200);

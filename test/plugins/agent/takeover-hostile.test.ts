@@ -1,4 +1,4 @@
-/** Turns whose gateway was killed are taken up at once on this machine, whoever looks, and whatever is left of the process. */
+/** Another process on this machine resumes the turns of a killed gateway at once, whatever is left of the process. */
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { connect } from "../../../plugins/store/sqlite/connection.ts";

@@ -1,4 +1,4 @@
-/** A hook that fails closed: who waits is told at once, what is queued is tried again until the hook works. */
+/** A hook that fails closed: a waiting caller receives an error at once, and queued turns are retried until the hook works. */
 import * as assert from "uvu/assert";
 import { startGateway } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";

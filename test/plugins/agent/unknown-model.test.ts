@@ -1,4 +1,4 @@
-/** A model that nothing can serve is refused where a turn is asked for or planned, not later, when the turn runs. */
+/** A model that nothing can serve is refused when a turn is requested or scheduled, not later when it runs. */
 import * as assert from "uvu/assert";
 import { test } from "../../support/suite.ts";
 import type { TestGateway } from "../../support/gateway.ts";
@@ -7,7 +7,7 @@ import { type ScriptedGateway, scriptedGateway } from "./scripted.ts";
 const WEBHOOK_TOKEN = "webhook-token-of-the-test";
 const TRANSFORM = "export default ({ body }) => ({ model: body.model });";
 
-/** A provider whose upstream cannot say its models. */
+/** A provider whose upstream cannot list its models. */
 const SILENT = `import { definePlugin } from "portico";
 export default definePlugin({ name: "silent", setup(ctx) {
   ctx.add("provider", { name: "silent", complete: () => "never", models: () => { throw new Error("down"); } });

@@ -1,4 +1,4 @@
-/** Who changed what: over HTTP, on the command line, in the file. */
+/** Records of changes over HTTP, on the command line and in the file. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";

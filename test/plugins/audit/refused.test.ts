@@ -1,4 +1,4 @@
-/** Refused attempts of strangers: those that are alike are one entry of their minute, however many come at once. */
+/** Refused attempts without credentials: equal ones share one entry per minute, however many arrive at once. */
 import * as assert from "uvu/assert";
 import type { NewEntry } from "../../../plugins/audit/entry.ts";
 import { RefusedAttempts } from "../../../plugins/audit/refused.ts";

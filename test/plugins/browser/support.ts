@@ -20,7 +20,7 @@ export type Page = string | ((req: IncomingMessage, res: ServerResponse) => void
 export interface Site {
   url: string;
   port: number;
-  /** Paths that were asked for, in order. */
+  /** The requested paths, in order. */
   hits: string[];
   stop(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export async function startSite(pages: Record<string, Page>): Promise<Site> {
   };
 }
 
-/** A debugging port that nobody asks. */
+/** A debugging port without requests. */
 export const silentPort: OpenDebuggingServer = async (port) => ({
   port,
   serve() {},

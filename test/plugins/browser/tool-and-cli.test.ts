@@ -44,7 +44,7 @@ interface Sent {
   body: Record<string, unknown> | undefined;
 }
 
-/** What a command asks of the gateway. */
+/** The request that a command sends to the gateway. */
 async function requestFor(
   path: string[],
   args: CommandIO["args"],

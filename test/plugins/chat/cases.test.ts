@@ -1,4 +1,4 @@
-/** Inputs that gateways are known to get wrong (`cases/*.json`), each with what is right, and over strict upstreams. */
+/** Inputs that gateways are known to mishandle (`cases/*.json`), each with the right result, over strict upstreams. */
 import { readdirSync, readFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
@@ -24,9 +24,9 @@ interface Case {
   channel: string;
   path: string;
   body?: Record<string, unknown>;
-  /** The body as a text, where JSON would lose what matters. */
+  /** The body as a text, if JSON would lose the relevant part. */
   raw?: string;
-  /** What the upstream answers: whole, or the events of a stream. */
+  /** The upstream's response: whole, or the events of a stream. */
   answer?: object;
   chunks?: (object | string)[];
 }
@@ -34,7 +34,7 @@ interface Case {
 interface Outcome {
   response: Response;
   text: string;
-  /** What the upstream got. */
+  /** The bodies that the upstream received. */
   sent: any[];
 }
 
@@ -166,7 +166,7 @@ const JUDGES: Record<string, Judge> = {
 type Answer = (seen: Seen, res: ServerResponse) => void;
 const greeting = hello.map((event) => event.replace('"Hel"', '"hi"'));
 
-/** Upstreams that answer by what they are asked. */
+/** Upstreams whose responses depend on the request. */
 const ANSWERS: Record<string, Answer> = {
   "embeddings-base64-refused"({ body }, res) {
     if (body.encoding_format === "base64") return json(res, { error: { message: "no" } }, 400);

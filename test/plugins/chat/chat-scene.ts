@@ -24,7 +24,7 @@ export const mainChannel = () => ({
   maxRetries: 0,
 });
 
-/** Starts both before the suite's tests and stops them after; the upstream says hello, unless a test says otherwise. */
+/** Starts both before the suite's tests and stops them afterwards; the upstream replies hello, unless a test sets another response. */
 export function onScene(test: Test): void {
   test.before(async () => {
     up = await startUpstream((_, res) => json(res, completion("Hello")), {

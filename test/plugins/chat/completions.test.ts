@@ -1,4 +1,4 @@
-/** What becomes of an upstream's answers, whole and streamed, good and bad. */
+/** Handling of upstream responses, whole and streamed, valid and invalid. */
 import { gzipSync } from "node:zlib";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";

@@ -19,7 +19,7 @@ const test = suite("chat events");
 let up: Upstream;
 let gateway: InProcessGateway;
 
-/** A plugin that tells what it hears and asks the chat service on demand. */
+/** A plugin that reports the events that it receives and calls the chat service on demand. */
 const asker = `
 import { definePlugin } from "portico";
 const heard = [];

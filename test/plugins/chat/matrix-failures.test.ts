@@ -7,7 +7,7 @@ import { client, failure, fakes, onScene, PROBLEMS, requestOf, streamed } from "
 const test = suite("matrix of failures");
 onScene(test);
 
-/** Where a provider has codes of its own, these come to the client; elsewhere ours do. */
+/** Clients receive the provider's own codes if it has any, and otherwise the gateway's. */
 const ownCodes: Record<string, { request?: string; rateLimit: string }> = {
   anthropic: { rateLimit: "rate_limit_error" },
   bedrock: { request: "ValidationException", rateLimit: "ThrottlingException" },

@@ -58,7 +58,7 @@ export function onScene(test: Test): void {
       channels[`${dialect.name}-idle`] = { ...channel, idleTimeoutMs: 500 };
       channels[`${dialect.name}-broken`] = channel;
       channels[`${dialect.name}-guarded`] = { ...channel, allowPrivateImages: false };
-      // A failure rests the channel: each kind has one of its own.
+      // A failure puts a channel into cooldown, so each kind has its own channel.
       for (const problem of PROBLEMS) channels[`${dialect.name}-${problem}`] = channel;
     }
     const by = (name: string) =>
@@ -87,7 +87,7 @@ export function requestOf(dialect: Dialect, more: Ask, channel = dialect.name) {
 export const whole = (dialect: Dialect, more: Ask = {}) =>
   client.chat.completions.create(requestOf(dialect, more));
 
-/** A stream put together again; it must keep the rules of every stream. */
+/** Assembles a stream, and checks the rules that every stream must keep. */
 export async function streamed(dialect: Dialect, more: Ask = {}, channel = dialect.name) {
   const stream = await client.chat.completions.create({
     ...requestOf(dialect, more, channel),

@@ -1,4 +1,4 @@
-/** OpenRouter's `reasoning_details`: clients get them, and send them back, untouched. Other formats do not see them. */
+/** OpenRouter's `reasoning_details`: clients receive them and send them back unchanged. Other formats do not receive them. */
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { hookFiles } from "../../support/hook-files.ts";

@@ -1,4 +1,4 @@
-/** Refusals before a model is asked, on each way in: status, code, headers, and the error form of the client. */
+/** Refusals before a request to a model, on each route: status, code, headers, and the client's error format. */
 import { createHash } from "node:crypto";
 import zlib from "node:zlib";
 import * as assert from "uvu/assert";

@@ -1,4 +1,4 @@
-/** A client and a channel of one format: what no feature changes goes out as the channel sent it, whoever watches. */
+/** A client and a channel of one format: members that no feature changes are passed on as the channel sent them. */
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
@@ -204,7 +204,7 @@ test("OpenAI: unknown members pass, even beside a text that a hook changes", asy
   assert.equal(out.slice(4, 6), events.slice(4, 6));
 });
 
-/** Runs it with a handler that holds streams until they are whole. */
+/** Runs it with a handler that holds streams until they are complete. */
 async function whileHeld(run: () => Promise<void>): Promise<void> {
   await gateway.request("POST", "/t/watch", { holds: true });
   try {

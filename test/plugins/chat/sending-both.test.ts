@@ -1,4 +1,4 @@
-/** A hook for both `message:sending` and `message:streaming`: streams flow, whole responses are judged once. */
+/** A hook for both `message:sending` and `message:streaming`: streams flow, and whole responses are judged once. */
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";

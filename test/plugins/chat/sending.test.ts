@@ -1,4 +1,4 @@
-/** Handlers that see and change what leaves: every format, whole and streamed. */
+/** Handlers that receive and change outgoing responses: every format, whole and streamed. */
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway, removeRequestIds } from "../../support/gateway.ts";

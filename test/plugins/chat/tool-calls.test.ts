@@ -1,4 +1,4 @@
-/** Tool calls as servers of OpenAI's format really send them, on every way in, whole and streamed. */
+/** Tool calls as servers of OpenAI's format really send them, for clients of every format, whole and streamed. */
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
@@ -78,7 +78,7 @@ function respondWhole(calls: readonly Fragment[]): void {
     });
 }
 
-/** How clients of each format ask with earlier calls of these ids, and put together what comes. */
+/** How clients of each format send earlier calls with these ids, and assemble the response. */
 interface Way {
   path: string;
   body(earlier: readonly string[]): object;
@@ -185,7 +185,7 @@ function callsOfOutput(output: any[]): Called[] {
     .map(({ call_id: id, name, arguments: args }) => ({ id, name, args }));
 }
 
-/** What the `data:` lines of any format's stream hold. */
+/** The contents of the `data:` lines of a stream in any format. */
 function eventsIn(text: string): any[] {
   const lines = [...text.matchAll(/^data: (.*)$/gm)].map(([, line]) => line!);
   return lines.filter((line) => line !== "[DONE]").map((line) => JSON.parse(line));
@@ -317,7 +317,7 @@ for (const [wayName, way] of Object.entries(ways)) {
   });
 }
 
-/** Each block of a message begins after the end of the one before, and gets nothing after its own end. */
+/** Each block of a message begins after the end of the previous one, and receives nothing after its own end. */
 function checkBlocks(events: readonly any[]): void {
   let open: number | undefined;
   let next = 0;

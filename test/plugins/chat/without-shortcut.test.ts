@@ -71,7 +71,7 @@ const samples: Record<string, string[]> = {
   "an error between texts": [role, ...words(["a", "b"]), data({ error: { message: "broke" } })],
 };
 
-/** The inputs that gateways are known to get wrong, where they are streams of OpenAI's format. */
+/** The inputs that gateways are known to mishandle, as far as they are streams of OpenAI's format. */
 function addCases(): void {
   const dir = join(import.meta.dirname, "cases");
   for (const file of readdirSync(dir)) {
@@ -99,7 +99,7 @@ async function answersTo(events: string[]): Promise<string[]> {
   return responses;
 }
 
-/** Each response gets new ids and times. */
+/** Each response has new ids and times. */
 function withoutOwnIds(text: string): string {
   return text
     .replace(/"(?:id|item_id|call_id|request_id)":"[^"]*"/g, '"id":""')

@@ -1,4 +1,4 @@
-/** What gateways put up for each other, where one of them or its store ends. */
+/** Messages between gateways when one of them or its store ends. */
 import * as assert from "uvu/assert";
 import { Board } from "../../../plugins/cluster/board.ts";
 import type { Message } from "../../../plugins/cluster/messages.ts";

@@ -25,7 +25,7 @@ import { chat, times } from "./scene.ts";
 
 const test = suite("budgets over processes");
 let up: Upstream;
-/** Requests are answered when it resolves. */
+/** The upstream responds once it resolves. */
 let gate: Promise<void> | undefined;
 let open = () => {};
 let postgres: TestPostgres;
@@ -111,7 +111,7 @@ const streamed = async (to: ReturnType<At>, path: string, token: string, last: s
   assert.is(response.statusCode, 429, text);
   return false;
 };
-/** How many are served until one is refused. */
+/** The number of requests that are served until one is refused. */
 const served = async (ask: (i: number) => Promise<boolean>) => {
   for (let i = 0; i < 4 * PAID; i++) if (!(await ask(i))) return i;
   return Number.POSITIVE_INFINITY;

@@ -56,7 +56,7 @@ export const chat = (
 export const times = <T>(n: number, work: (i: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: n }, (_, i) => work(i)));
 
-/** A response that goes on: what came so far, and how it ended. */
+/** A continuing response: the text so far, and how it ended. */
 export function watch(
   { url, token }: Pick<SpawnedGateway, "url" | "token">,
   method: string,

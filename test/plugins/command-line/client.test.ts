@@ -69,7 +69,7 @@ test("many requests at once bring no warning of Node's", async () => {
     stoppableClient.request("GET", "/never").catch(() => "stopped"),
   );
   const names = await new Promise<string[]>((resolve) =>
-    // a warning is told in the next tick
+    // a warning is emitted in the next tick
     setImmediate(() => resolve(warnings.map(({ name }) => name))),
   );
   process.off("warning", recordWarning);

@@ -1,4 +1,4 @@
-/** What the command line says of events without a gateway is what a gateway says of them. */
+/** The command line describes events without a gateway exactly as a gateway does. */
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startGateway } from "../../support/gateway.ts";

@@ -1,4 +1,4 @@
-/** What outsiders put into names must not reach the terminal, and one Ctrl-C is one signal. */
+/** Control characters in names must not reach the terminal, and one Ctrl-C is one signal. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";

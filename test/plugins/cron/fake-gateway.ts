@@ -47,7 +47,7 @@ export function makeCron(
     jump(to: string | number) {
       now = typeof to === "number" ? to : Date.parse(to);
     },
-    /** Looks once at what is due now. */
+    /** Runs the jobs that are due now once. */
     look: () => runner.runDue(now),
     /** Goes forward, waking at each due time as the loop does. */
     async walk(to: string) {
@@ -60,7 +60,7 @@ export function makeCron(
       }
       now = end;
     },
-    /** What fired, oldest first: ISO slots by job name. */
+    /** The fired slots, oldest first: ISO times by job name. */
     async fired(name: string, status?: string): Promise<string[]> {
       const { runs } = await operations.runs(name, 1000);
       const matching = runs.filter((run) =>

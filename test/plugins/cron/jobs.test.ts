@@ -1,4 +1,4 @@
-/** Jobs over days, with a clock of the test's own: how runs end, well and badly, and what comes next. */
+/** Jobs over days, with the test's own clock: successful and failed runs, and what follows them. */
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { PorticoError } from "../../../kernel/errors.ts";

@@ -1,4 +1,4 @@
-/** Jobs over HTTP: what is refused, what a definition becomes, and what changes keep. */
+/** Jobs over HTTP: refused definitions, stored jobs, and changes. */
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";

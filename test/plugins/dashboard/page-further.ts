@@ -33,7 +33,7 @@ testSignedIn("the browser's tabs, with a live picture", async (visitor) => {
   await page.getByText("The browser is not running.").waitFor();
 });
 
-/** A model that calls `note` once, and then says what it heard. */
+/** A model that calls `note` once, and then replies with the result. */
 const NOTING = `import { definePlugin, Type } from "portico";
 export default definePlugin({ name: "noting", setup(ctx) {
   ctx.tool({ name: "note", description: "Notes", parameters: Type.Object({ text: Type.String() }), handler: () => "noted" });

@@ -1,4 +1,4 @@
-/** What the dashboard answers to those who are no browser. */
+/** The dashboard's responses to clients other than browsers. */
 import { readdirSync } from "node:fs";
 import { extname, join } from "node:path";
 import * as assert from "uvu/assert";

@@ -107,7 +107,7 @@ export function test(name: string, steps: Steps): void {
 
 export interface Visitor {
   page: Page;
-  /** What the console complained about; empty is well. */
+  /** The errors of the browser's console; none are expected. */
   complaints: string[];
 }
 

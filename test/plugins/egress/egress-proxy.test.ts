@@ -61,7 +61,7 @@ function connectRequest(host: string, toPort: number, command = 1): Buffer {
   return Buffer.from([...head, 3, host.length, ...Buffer.from(host), ...tail]);
 }
 
-/** Sends bytes and answers what comes back until the proxy has said its say, with the socket. */
+/** Sends bytes, and returns the proxy's reply with the socket. */
 async function send(...parts: Buffer[]): Promise<{ said: Buffer; socket: Socket }> {
   const socket = connect({ port: proxy.port, host: "127.0.0.1", noDelay: true }).on(
     "error",
@@ -82,7 +82,7 @@ async function send(...parts: Buffer[]): Promise<{ said: Buffer; socket: Socket 
   return { said: received, socket };
 }
 
-/** The proxy's answer to a request for a connection; 0 is yes. */
+/** The proxy's reply code to a request for a connection; 0 is success. */
 async function ask(
   host: string,
   toPort: number,

@@ -10,7 +10,7 @@ import { createGuard } from "../../../plugins/egress/policy.ts";
 let handler: RequestListener = (_req, res) => void res.end("unset");
 let server: Server;
 let port = 0;
-/** How often the resolver was asked for a name. */
+/** The number of lookups. */
 let lookups = 0;
 // "pub.test" stands for a public host: it is exempt from the private check and leads to a local server.
 const guard = createGuard({

@@ -1,4 +1,4 @@
-/** Budgets and token limits hold however many requests come at once, by whatever route. */
+/** Budgets and token limits hold for any number of simultaneous requests, on every route. */
 import type { ServerResponse } from "node:http";
 import * as assert from "uvu/assert";
 import { hashOf } from "../../../plugins/keys/grant.ts";
@@ -27,11 +27,11 @@ const NAMES = [
 
 let up: Upstream;
 let gateway: InProcessGateway;
-/** Requests are answered when it resolves. */
+/** The upstream responds once it resolves. */
 let gate: Promise<void>;
 let open: () => void;
 
-/** What paths other than the chat's answer. */
+/** The responses of paths other than chat. */
 const responders: Record<string, (res: ServerResponse, model: string) => void> = {
   "/embeddings": (res, model) =>
     json(res, {

@@ -1,4 +1,4 @@
-/** What a client key tries to get at: other sessions, the agent, another holder's responses, the disk. */
+/** Attempts of a client key to reach other sessions, the agent, another holder's responses and the disk. */
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";

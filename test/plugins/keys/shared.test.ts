@@ -1,4 +1,4 @@
-/** Client keys of gateways that share a store: two of them, and one that comes later. */
+/** Client keys of gateways that share a store: two of them, and one that starts later. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";

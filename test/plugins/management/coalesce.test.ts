@@ -1,4 +1,4 @@
-/** Calls that come together share one result, and nobody gets one from before it asked. */
+/** Simultaneous calls share one result, and no caller receives a result from before its call. */
 import * as assert from "uvu/assert";
 import { coalesce } from "../../../plugins/management/routes/coalesce.ts";
 import { startGateway } from "../../support/gateway.ts";

@@ -1,4 +1,4 @@
-/** What a start would leave out is named by `validate`, refused by `set`, and shown by `status` and `doctor`. */
+/** Entries that a start would skip are named by `validate`, refused by `set`, and shown by `status` and `doctor`. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";

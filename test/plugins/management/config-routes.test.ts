@@ -7,7 +7,7 @@ import { suite } from "../../support/suite.ts";
 
 const test = suite("members of the configuration");
 const name = "my.shop";
-/** As it stands in the file. */
+/** The member as it is in the file. */
 const SECRET = "${PATH}";
 let gateway: InProcessGateway;
 

@@ -1,4 +1,4 @@
-/** Texts of the configuration that fit their type and say nothing: refused by their key when the file is read. */
+/** Texts of the configuration that fit their type but are meaningless are refused by their key when the file is read. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";

@@ -1,4 +1,4 @@
-/** What a hook's files say now, and said in the versions that ran before. */
+/** The current files of a hook, and those of earlier versions. */
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { hookFiles } from "../../support/hook-files.ts";

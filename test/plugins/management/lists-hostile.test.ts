@@ -1,4 +1,4 @@
-/** What stands in the query of a list and cannot be meant is refused by its name; nothing else is listed in its place. */
+/** Invalid query parameters of a list are refused by their name; nothing else is listed instead. */
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";

@@ -1,4 +1,4 @@
-/** The log that is followed misses no line, and says none twice. */
+/** A followed log misses no line and repeats none. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

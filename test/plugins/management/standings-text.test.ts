@@ -1,4 +1,4 @@
-/** The JSON of standings is that of the list that is given, whatever was given before. */
+/** The JSON of standings matches the current list, regardless of earlier lists. */
 import * as assert from "uvu/assert";
 import {
   type Standing,

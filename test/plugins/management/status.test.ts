@@ -1,4 +1,4 @@
-/** `/kernel/status` tells of each extension what its record tells, however it stands. */
+/** `/kernel/status` reports each extension as its record does, in every state. */
 import * as assert from "uvu/assert";
 import { startGateway } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";

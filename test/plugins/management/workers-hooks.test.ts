@@ -1,4 +1,4 @@
-/** What `/kernel/status` tells of hooks where several workers run them. */
+/** The hooks in `/kernel/status` when several workers run them. */
 import * as assert from "uvu/assert";
 import { mergeHooks, type WorkerStatus } from "../../../plugins/management/all-workers.ts";
 import { test } from "../../support/suite.ts";

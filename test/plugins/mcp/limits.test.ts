@@ -1,4 +1,4 @@
-/** What results of MCP servers may hold, over each of the ways that they come. */
+/** Limits of results of MCP servers, over each transport. */
 import { writeFileSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -25,7 +25,7 @@ const RESULTS: Readonly<Record<string, string>> = {
   members: `{"content":[],"structuredContent":{${Array.from({ length: 10_001 }, (_, i) => `"k${i}":1`).join()}}}`,
 };
 
-/** A server as a program: what it answers stands in its first argument. */
+/** A server as a program: its first argument is its response. */
 const PROGRAM = `
 const results = JSON.parse(require("node:fs").readFileSync(process.argv[1], "utf8"));
 require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {

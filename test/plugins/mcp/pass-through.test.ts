@@ -1,4 +1,4 @@
-/** What connected MCP servers offer, as MCP clients and models get it: through a real server and `/mcp`. */
+/** The offers of connected MCP servers, as MCP clients and models receive them through a real server and `/mcp`. */
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import type { ChatRequest } from "portico/provider";
@@ -31,7 +31,7 @@ async function post(body: unknown) {
   const response = await g.request("POST", "/mcp", body, { headers: accept });
   return { status: response.status, text: await response.text() };
 }
-/** All that one request brings, as JSON or as a stream: the last is the response. */
+/** All messages that follow one request, as JSON or as a stream: the last is the response. */
 async function messagesOf(method: string, params: object): Promise<Record<string, any>[]> {
   const { text } = await post({ jsonrpc: "2.0", id: 1, method, params });
   if (text.startsWith("{")) return [JSON.parse(text)];

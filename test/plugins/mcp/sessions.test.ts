@@ -1,4 +1,4 @@
-/** Sessions of MCP clients: what a connected server asks of them during a call, and what changes for them. */
+/** Sessions of MCP clients: requests of a connected server during a call, and notifications. */
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";

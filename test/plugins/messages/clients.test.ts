@@ -67,7 +67,7 @@ for (const name of names) {
       ["message", "assistant", "end_turn"],
     );
     assert.match(message.id, /^msg_/);
-    // Not every provider tells of its cache.
+    // Not every provider reports cached tokens.
     const { input_tokens, cache_read_input_tokens, output_tokens } = message.usage;
     assert.equal(
       [input_tokens + (cache_read_input_tokens ?? 0), output_tokens],
@@ -80,7 +80,7 @@ for (const name of names) {
       view!.turns.map((turn) => `${turn.role}:${turn.text}`),
       ["user:Hi", "assistant:Yes?", "user:Say hello"],
     );
-    // To its own provider the request goes as it is.
+    // Its own provider receives the request unchanged.
     if (name === "anthropic") assert.is((view!.system as unknown as object[]).length, 2);
     else assert.match(view!.system, /Be kind\.\s+Be short\./);
   });

@@ -10,7 +10,7 @@ import { json, startUpstream, type Upstream } from "../../support/upstreams/upst
 
 const test = suite("messages");
 let gateway: InProcessGateway;
-/** A server of Anthropic's form, and one of OpenAI's. */
+/** A server of Anthropic's format, and one of OpenAI's. */
 let claude: Upstream;
 let other: FakeProvider;
 
@@ -204,7 +204,7 @@ test("an Anthropic channel receives the request unchanged, and its response is p
     "anthropic-beta": "context-1",
     "anthropic-version": "2026-10-21",
   });
-  // Clients compare the model with the one that they asked for.
+  // Clients compare the model with the one that they requested.
   assert.equal(await whole.json(), { ...message, model: "claude/claude-x" });
   assert.is(whole.headers.get("x-portico-model"), "claude-x");
   assert.is(whole.headers.get("x-portico-dropped"), null);

@@ -1,4 +1,4 @@
-/** What clients of Anthropic's API ask for beside messages: threads, counts of tokens, the list of models. */
+/** Requests of Anthropic clients other than messages: threads, token counts, the list of models. */
 import Anthropic from "@anthropic-ai/sdk";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";

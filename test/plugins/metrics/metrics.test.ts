@@ -173,7 +173,7 @@ test("families of one name are merged, and each series is written once", () => {
     text,
     '# HELP x_total A line\\nand another.\n# TYPE x_total counter\nx_total{a="1"} 1\nx_total{a="2"} 2\n',
   );
-  // What there is to ask for shows before it has happened.
+  // Known series are present before their first event.
   assert.is(
     render([{ name: "y", type: "gauge", help: "none", samples: [] }]),
     "# HELP y none\n# TYPE y gauge\n",

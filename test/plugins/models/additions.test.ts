@@ -1,4 +1,4 @@
-/** Nothing that the gateway adds to a request may make it fail, in whatever way a server says that it does not know it. */
+/** No member that the gateway adds may make a request fail, in whatever way a server refuses the member. */
 import type { ServerResponse } from "node:http";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";

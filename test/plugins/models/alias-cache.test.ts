@@ -1,4 +1,4 @@
-/** An alias's cache: what is answered from it, and what never is. */
+/** The cache of an alias: which requests it serves, and which never. */
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { Job } from "../../../plugins/models/job.ts";

@@ -1,4 +1,4 @@
-/** What an alias makes of requests: settings, a system text, an order of its own, and when it goes on. */
+/** Effects of an alias on requests: settings, a system text, the order of targets, and fallbacks. */
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";

@@ -1,4 +1,4 @@
-/** The test of a channel: which model it asks for a word. */
+/** The test of a channel: which model it uses. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

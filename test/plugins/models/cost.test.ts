@@ -1,4 +1,4 @@
-/** What channels cost: the cheapest first, and none beyond its budget. */
+/** Costs of channels: the cheapest comes first, and none exceeds its budget. */
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";

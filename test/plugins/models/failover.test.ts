@@ -40,7 +40,7 @@ test.after(async () => {
   await second.close();
 });
 
-/** Two channels that list the model `m`, the first one tried first. */
+/** Two channels that list the model `m`; the first has priority. */
 async function start(
   firstSettings: object = {},
   secondSettings: object = {},

@@ -1,4 +1,4 @@
-/** What providers demand of a whole request, over HTTP, against upstreams that refuse what the real ones refuse. */
+/** Providers' rules for whole requests, over HTTP, with upstreams that refuse what the real ones refuse. */
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
@@ -55,7 +55,7 @@ interface Outcome {
   body: any;
   changed: string | null;
   dropped: string | null;
-  /** What the upstream got. */
+  /** The body that the upstream received. */
   sent: any;
 }
 

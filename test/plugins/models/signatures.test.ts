@@ -54,7 +54,7 @@ const ask = (channel: string, more: object = {}, token?: string) =>
     token === undefined ? {} : { token },
   );
 
-/** Lets the upstream call a tool, and answers with the id of the call as the client sees it. */
+/** Lets the upstream call a tool, and returns the id of the call as the client receives it. */
 async function firstCall(channel: string, streamed: boolean, id: string): Promise<string> {
   const fake = fakes[channel]!;
   fake.next = { answer: { reasoning: "hm", calls: [{ id, name: "calc", args }] } };
@@ -78,7 +78,7 @@ const history = (id: string, text = '{ "y": "2", "x": "1" }') => [
   { role: "tool", tool_call_id: id, content: "3" },
 ];
 
-/** What the upstream got as signatures with the last request. */
+/** The signatures in the last request to the upstream. */
 function signaturesSent(channel: string): unknown[] {
   const { body } = fakes[channel.replace("-two", "")]!.seen.at(-1)!;
   const text = JSON.stringify(body);

@@ -1,4 +1,4 @@
-/** Counts of tokens that cannot be true reach neither clients nor what the gateway counts. */
+/** Impossible token counts reach neither clients nor the gateway's own counts. */
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
@@ -66,7 +66,7 @@ function namedEventsOf(text: string): any[] {
   return [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(json!));
 }
 
-/** What the gateway has counted of the latest request. */
+/** The gateway's own counts of a request. */
 async function counted(requestId: string) {
   const { promptTokens, completionTokens, estimated } = await gateway.json(
     "GET",
@@ -92,7 +92,7 @@ const plain = (prompt_tokens: number, completion_tokens: number, total_tokens: n
 });
 const FEW = { promptTokens: 7, completionTokens: 3, estimated: undefined };
 
-/** What the upstream says, what the client gets, and what is counted where that is no estimate. */
+/** The upstream's usage, the client's usage, and the counts of the gateway if they are no estimate. */
 const USAGES: [string, object | undefined, typeof FEW?][] = [
   ['{"prompt_tokens":-5,"completion_tokens":-1,"total_tokens":-6}', undefined],
   ['{"prompt_tokens":"many","completion_tokens":null}', undefined],

@@ -1,4 +1,4 @@
-/** The debugging port of a managed browser: Chromium listens nowhere, and the gateway asks for its token. */
+/** The debugging port of a managed browser: Chromium listens nowhere, and the gateway requires its token. */
 import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { request } from "node:http";

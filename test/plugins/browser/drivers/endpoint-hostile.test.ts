@@ -1,4 +1,4 @@
-/** What answers at a cdpUrl may be anything. */
+/** Any kind of server may respond at a cdpUrl. */
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";

@@ -22,7 +22,7 @@ const alive = (pid: number): boolean => {
   }
 };
 
-/** Of a browser that nobody has named: the gateway finds one. */
+/** Uses a browser that the gateway finds itself, without a configured path. */
 async function start(): Promise<{ gateway: SpawnedGateway; pid: number }> {
   const gateway = await spawnGateway({
     home,

@@ -30,7 +30,7 @@ async function proxyPort(): Promise<number> {
   return Number(port);
 }
 
-/** What the greeting of a client without credentials gets; empty where the connection is closed. */
+/** The response to the greeting of a client without credentials; empty if the connection is closed. */
 async function greet(port: number): Promise<Buffer> {
   const socket = connect(port, "127.0.0.1", () => socket.write(Buffer.from([5, 1, 0])));
   const parts: Buffer[] = [];

@@ -17,7 +17,7 @@ test.after(closeAll);
 
 const LIMIT = { maxMessageBytes: 1000 };
 
-/** A server whose every socket is handed to `taken`. */
+/** A server that passes every socket to `accept`. */
 async function server<T>(accept: (ws: WebSocket) => T, protocol?: string) {
   const testServer = await startServer();
   const accepted: Promise<T>[] = [];

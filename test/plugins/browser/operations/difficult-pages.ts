@@ -1,4 +1,4 @@
-/** Pages that block, hang, nag, multiply or never come. */
+/** Pages that block, hang, open dialogs or windows, or never load. */
 import { type SharedBrowser, type Page, type Site, sharedBrowser, startSite } from "../support.ts";
 
 const PAGES: Record<string, Page> = {

@@ -17,7 +17,7 @@ interface Sent {
   result?: unknown;
 }
 
-/** The relay's socket: what it sends is kept, or handed to `onSend`. */
+/** The relay's socket: its messages are stored, or passed to `onSend`. */
 function relaySocket(onSend: (message: Sent & { ask?: string }) => void = () => {}) {
   const socket = new EventEmitter() as EventEmitter & Record<string, unknown>;
   socket["send"] = (text: string) => onSend(JSON.parse(text));

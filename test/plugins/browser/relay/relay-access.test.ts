@@ -80,12 +80,12 @@ const asClient = (given: string | undefined, headers: Record<string, string> = {
     ...(given === undefined ? {} : { authorization: `Bearer ${given}` }),
   });
 
-/** A client once the relay has a place for it: the one before may not have gone yet. */
+/** A client, once the relay can accept it: the previous one may still be connected. */
 function placedClient(): Promise<WebSocket> {
   return until("the client's place", async () => (await asClient(token)).socket);
 }
 
-/** An extension that has one tab, and answers every question with nothing. */
+/** An extension that has one tab, and responds to every command with an empty result. */
 async function pretend(): Promise<WebSocket> {
   const { socket } = await asExtension(token);
   const tab = {
@@ -108,7 +108,7 @@ async function pretend(): Promise<WebSocket> {
   return socket!;
 }
 
-/** What the socket gets up to now: all of it lies before the answer to a ping. */
+/** The messages that the socket receives until now: they precede the response to a ping. */
 async function received(
   socket: WebSocket,
   during: () => Promise<unknown>,

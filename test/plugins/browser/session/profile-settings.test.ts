@@ -1,4 +1,4 @@
-/** What a profile holds beside its data: a proxy, a user agent, switches; and its cookies and storage in a file. */
+/** The settings of a profile (proxy, user agent, switches), and its cookies and storage in a file. */
 import { readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ let refusing = false;
 let browser: BrowserGateway;
 let site: Site;
 
-/** An HTTP proxy that takes CONNECT, with credentials. */
+/** An HTTP proxy that accepts CONNECT, with credentials. */
 const proxy = createServer((client: Socket) => {
   const head = waitForText(client, "\r\n\r\n");
   const recordConnection = (text: string): void => {

@@ -6,7 +6,7 @@ import type { BrowserGateway } from "../support.ts";
 
 export interface Peer {
   port: number;
-  /** How many came. */
+  /** The number of packets. */
   packets(): number;
   stop(): void;
 }

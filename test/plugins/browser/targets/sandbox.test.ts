@@ -80,7 +80,7 @@ function start(
   return startBrowser({ ssrfPolicy: { allowedHostnames: ["localhost"] }, ...browser }, { config });
 }
 
-/** What the tool said to each step of a turn. */
+/** The output of the tool for each step of a turn. */
 async function turn(
   { gateway }: BrowserGateway,
   session: string | undefined,

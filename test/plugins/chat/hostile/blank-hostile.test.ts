@@ -1,4 +1,4 @@
-/** Upstreams that send white space before they say anything: some do while they compute, and it may never end. */
+/** Upstreams that send white space before their response: some do while they compute, possibly forever. */
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { assertLinearAsync } from "../../../support/growth.ts";

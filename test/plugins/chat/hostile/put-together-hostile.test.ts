@@ -53,7 +53,7 @@ const doors: Record<string, (model: string, stream: boolean) => Promise<Response
     gateway.request("POST", "/v1/responses", { model, input: "hi", stream }),
 };
 
-/** All strings of one member put together, and all bytes. */
+/** The concatenation of all strings of one member, and of all bytes. */
 function spelt(text: string): string {
   const members = new Map<string, string>();
   for (const [, name, value] of text.matchAll(/"(\w+)":"((?:[^"\\]|\\.)*)"/g))

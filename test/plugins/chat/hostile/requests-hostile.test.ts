@@ -1,4 +1,4 @@
-/** Bodies that say one thing to the gateway and another to an upstream, and names that break what is written of them. */
+/** Bodies that the gateway and an upstream could read differently, and names that could break headers and records. */
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { eachMember } from "../../../../plugins/models/openai/members.ts";
@@ -407,7 +407,7 @@ test("every model that chat accepts can be looked up, and the error for an unkno
     assert.is(response.status, 404);
     assert.match(await response.text(), /Did you mean `cheap`\?/);
   }
-  // `main` takes more than it lists
+  // `main` accepts more than it lists
   const mistyped = await gateway.request("POST", "/v1/chat/completions", {
     model: "mian/whatever",
     messages,

@@ -1,4 +1,4 @@
-/** Upstreams that echo the key they were sent: it reaches nobody. */
+/** Upstreams that echo the key of the request: no client receives it. */
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway, removeRequestIds } from "../../../support/gateway.ts";
@@ -59,7 +59,7 @@ test.before(async () => {
           models: ["m"],
           maxRetries: 0,
         },
-        // its credentials stand in the environment
+        // its credentials are in the environment
         aws: { provider: "bedrock", baseUrl: up.url, models: ["claude"], maxRetries: 0 },
       },
     },

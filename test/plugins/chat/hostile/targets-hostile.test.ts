@@ -1,4 +1,4 @@
-/** What targets are told and blamed for: nothing of a request is changed behind its back, one model's failure is its own. */
+/** Requests to targets and their failures: no setting is dropped silently, and a failure affects one model only. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { suite } from "../../../support/suite.ts";

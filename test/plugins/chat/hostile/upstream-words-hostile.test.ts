@@ -1,4 +1,4 @@
-/** What an upstream says of an error: its code, its type, and the time that it asks to wait. */
+/** The code, type and Retry-After of an upstream's error. */
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { suite } from "../../../support/suite.ts";
@@ -27,7 +27,7 @@ test.after(async () => {
 });
 
 let requestCount = 0;
-/** Each time for another model: one that has failed rests. */
+/** Uses another model each time, since a failed one is in cooldown. */
 async function ask(stream = false) {
   const messages = [{ role: "user", content: "hi" }];
   const response = await g.request("POST", "/v1/chat/completions", {

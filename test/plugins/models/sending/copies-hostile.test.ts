@@ -1,4 +1,4 @@
-/** What guards have changed stands nowhere else in a response: refusals, words of a sound, tokens with their probabilities. */
+/** Text that guards have changed has no copy in a response: refusals, audio transcripts, tokens with probabilities. */
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
@@ -79,7 +79,7 @@ function membersOf(value: any): [name: string, member: any][] {
   if (Array.isArray(value)) return value.map((member) => [member?.index ?? "", member]);
   return Object.entries(value ?? {});
 }
-/** What each member of each choice says over all events, and all bytes of a list. */
+/** The text of each member of each choice over all events, and all bytes of a list. */
 function spelt(text: string): string {
   const members = new Map<string, string>();
   const add = (path: string, more: string) => members.set(path, (members.get(path) ?? "") + more);
@@ -166,7 +166,7 @@ const forms: Record<string, { whole(size: number): object; stream(pieces: string
   },
 };
 
-/** What no text of a choice says, and handlers so cannot judge. */
+/** Copies that no text of a choice contains, so that handlers cannot judge them. */
 const unseen: Record<string, { whole: object; stream: string[] }> = {
   "a text beside the message": {
     whole: { ...whole([{ message: { content: "fine" }, text: secretText } as Choice]) },

@@ -1,4 +1,4 @@
-/** Hooks that guard: redaction over the pieces of every provider's stream, and what does not work refuses, at every door. */
+/** Guard hooks: redaction over the pieces of every provider's stream, and refusal by broken guards on every route. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "../../../support/suite.ts";
@@ -36,7 +36,7 @@ test.after(async () => {
   for (const fake of fakes.values()) await fake.close();
 });
 
-/** The one hook is replaced by this. */
+/** Replaces the single hook. */
 async function hook(
   descriptor: string,
   handler: string,
@@ -65,7 +65,7 @@ const webhook = (path: string, body: object) =>
     headers: { "x-service-token": TOKEN, "content-type": "application/json" },
     body: JSON.stringify(body),
   });
-/** What a stream or a whole response says. */
+/** Returns the text of a stream or a whole response. */
 const textOf = (text: string) =>
   Array.from(
     text.matchAll(/"(?:content|text|delta)":"((?:[^"\\]|\\.)*)"/g),

@@ -1,4 +1,4 @@
-/** Clients who leave while nothing is written to them yet: nobody may wait for them to leave once more. */
+/** Clients that disconnect before the first write: nothing may wait for a second disconnect. */
 import { EventEmitter } from "node:events";
 import type { Call } from "portico";
 import { suite } from "../../../support/suite.ts";

@@ -1,4 +1,4 @@
-/** What outlasts a stop's time is told that it is cut, in the form of its surface. */
+/** A response that exceeds the shutdown time-out ends with an error in the format of its route. */
 import * as assert from "uvu/assert";
 import { startGateway } from "../../../support/gateway.ts";
 import { suite } from "../../../support/suite.ts";

@@ -112,7 +112,7 @@ const stateOf = async (name: string) =>
   (await gateway.json("GET", "/channels")).channels.find(
     (channel: { name: string }) => channel.name === name,
   );
-/** Asks, leaves when the gateway is at it, and waits until the answer has broken off. */
+/** Sends a request, disconnects while the gateway handles it, and waits until the response has broken off. */
 async function leaveWhen(what: string, path: string, body: object): Promise<void> {
   const leave = new AbortController();
   const response = gateway.request("POST", path, body, { signal: leave.signal });

@@ -1,4 +1,4 @@
-/** What a provider of this process throws reaches the client, the list of channels and the log, as a wire one's would. */
+/** Errors of a local provider reach the client, the list of channels and the log, like those of a wire provider. */
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { porticoHere } from "../../../support/portico.ts";
@@ -171,7 +171,7 @@ test("plugins info shows the numbers of requests and failures, and the last fail
   });
   const { runs } = await gateway.json("GET", "/kernel/plugins/throwing");
   const { lastError, ...counts } = runs["provider throwing"];
-  // what the caller has done wrong is no failure
+  // an error of the caller is no failure
   assert.equal(counts, { runs: 21, failures: 19 });
   assert.equal([lastError.file, lastError.line], ["plugin.ts", 4]);
   assert.match(lastError.message, /reading 'x'/);

@@ -9,7 +9,7 @@ import { suite } from "../../../support/suite.ts";
 const test = suite("raw beginning");
 const events = { "content-type": "text/event-stream; charset=utf-8" };
 
-/** What is known once all has come, in one piece and a byte at a time. */
+/** Classifies a beginning of a stream, in one piece and byte by byte. */
 function classify(text: string, headers: Record<string, string> = events): string {
   const whole = new RawBeginning().push(headers, Buffer.from(text));
   const beginning = new RawBeginning();

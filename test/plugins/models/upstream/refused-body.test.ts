@@ -1,4 +1,4 @@
-/** A server that has read enough answers and cuts the connection while the body is still on its way. */
+/** A server that has read enough responds and closes the connection during the upload. */
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import * as assert from "uvu/assert";

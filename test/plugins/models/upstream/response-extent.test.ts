@@ -1,4 +1,4 @@
-/** Responses that are read as a whole have an end, whatever they unpack to and wherever they are read. */
+/** Whole responses are limited in size, after decompression and wherever they are read. */
 import { gzipSync } from "node:zlib";
 import * as assert from "uvu/assert";
 import {

@@ -1,4 +1,4 @@
-/** The framing of answers, cut at every byte; what must not be reused, and what is no answer at all. */
+/** The framing of responses, split at every byte; connections that must not be reused, and invalid responses. */
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { ProtocolError } from "../../../../plugins/models/upstream/http/response-head.ts";
@@ -24,7 +24,7 @@ function read(parts: readonly string[]): Told & { reader: ResponseReader } {
   return Object.assign(record, { reader });
 }
 
-/** As a whole, byte by byte, and cut once at every place: always the same. */
+/** Parsing whole, byte by byte, and split once at every place always gives the same result. */
 function everyWay(text: string, check: (told: Told) => void): void {
   check(read([text]));
   check(read([...text]));

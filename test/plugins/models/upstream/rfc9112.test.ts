@@ -1,10 +1,10 @@
-/** RFC 9112 row by row: what it asks of who receives a response, as a whole and byte by byte. */
+/** The requirements of RFC 9112 for the recipient of a response, as a whole and byte by byte. */
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { ProtocolError } from "../../../../plugins/models/upstream/http/response-head.ts";
 import { ResponseReader } from "../../../../plugins/models/upstream/http/response-reader.ts";
 
-/** The body, and whether the connection may be used again; a text tells why the response is refused. */
+/** The body, and whether the connection can be reused; a string is the reason of a refusal. */
 type Expected =
   | { body: string; reusable: boolean; status?: number; headers?: Record<string, string> }
   | string;

@@ -18,7 +18,7 @@ import { makeHome, type SpawnedGateway, spawnGateway } from "../../../support/ga
 const trusted = [localhost, gatewayOne, expired];
 const servers: { close(): unknown }[] = [];
 const resumed: boolean[] = [];
-/** How much of a body has come with each whole request. */
+/** The length of the body of each complete request. */
 const bodies: number[] = [];
 let gateway: SpawnedGateway;
 
@@ -31,7 +31,7 @@ async function upstream({ cert, key }: { cert: string; key: string }): Promise<s
     });
     request.on("end", () => {
       bodies.push(bytes);
-      // Each request has a connection of its own, so that the next one may resume the session.
+      // Each request has its own connection, so that the next one can resume the session.
       response.writeHead(200, { "content-type": "application/json", connection: "close" });
       response.end(
         '{"choices":[{"index":0,"message":{"role":"assistant","content":"over TLS"},"finish_reason":"stop"}]}',
@@ -43,7 +43,7 @@ async function upstream({ cert, key }: { cert: string; key: string }): Promise<s
   return `https://localhost:${(server.address() as AddressInfo).port}/v1`;
 }
 
-/** Refuses what it has read only the beginning of, and closes. */
+/** Refuses a request after the beginning of its body, and closes. */
 async function refusing(): Promise<string> {
   const server = createTlsServer(localhost, (socket) => {
     socket.on("error", () => {});

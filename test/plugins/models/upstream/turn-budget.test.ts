@@ -1,4 +1,4 @@
-/** Upstreams together bring so many bytes in one turn of the event loop, and no more. */
+/** The bytes that all upstreams deliver in one turn of the event loop are limited. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";

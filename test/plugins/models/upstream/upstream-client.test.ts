@@ -1,4 +1,4 @@
-/** Requests over real sockets: what goes out, which connections are used again, and how each way to break shows. */
+/** Requests over real sockets: their bytes, the reuse of connections, and the error of each kind of failure. */
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
@@ -17,7 +17,7 @@ type Play = (socket: Socket, request: string, count: number) => void;
 const servers: Server[] = [];
 const upstreams = createUpstreamClient({});
 
-/** Plays one raw answer for each request that has come in whole. */
+/** Sends one raw response for each complete request. */
 async function start(
   play: Play,
 ): Promise<{ url: string; connections: () => number; requests: string[] }> {
@@ -88,7 +88,7 @@ const ok = (body: string, more = "") =>
   `HTTP/1.1 200 OK\r\n${more}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
 test("an idle connection is closed before the server's announced time-out, and others are kept", async () => {
-  // A process that stood still for two seconds keeps none.
+  // A process that was suspended for two seconds keeps no connection.
   const { closed, connections } = await within(1_900, async () => {
     const closed: string[] = [];
     const keeping = (name: string, lines: string) =>

@@ -1,4 +1,4 @@
-/** Upstreams behind a proxy: what the proxy is told, that TLS is with the upstream, and how its faults show. */
+/** Upstreams behind a proxy: requests to the proxy, TLS with the upstream, and errors of the proxy. */
 import { once } from "node:events";
 import {
   createServer,
@@ -37,7 +37,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A proxy that leads every name to this machine, and notes what it was asked. */
+/** A proxy that resolves every name to this machine, and records its requests. */
 async function startProxy(refuse?: number) {
   const connectRequests: { line: string; credentials: string | undefined }[] = [];
   const note = ({ method, url, headers }: IncomingMessage) =>

@@ -15,7 +15,7 @@ test.before(async () => {
 });
 test.after(() => void server.close());
 
-/** All that the server sends until it closes, or until `last` has come. */
+/** Sends the requests, and returns everything that the server sends until it closes, or until `last` arrives. */
 async function exchange(requests: string, last?: string): Promise<string> {
   const socket = connect((server.address() as AddressInfo).port, "127.0.0.1").setEncoding("utf8");
   socket.write(requests);
