@@ -211,7 +211,7 @@ test("Entra's token of an application", async () => {
     process.env[name] = "";
 });
 
-test("what is missing or wrong is named", async () => {
+test("missing or wrong credentials are named", async () => {
   for (const [channel, message] of [
     ["external", /type external_account, which needs a package: npm install google-auth-library/],
     ["broken", /the private_key of its keyFile cannot be read/],

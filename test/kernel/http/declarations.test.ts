@@ -58,7 +58,7 @@ test("a body is checked by its declaration, and a null counts as left out", asyn
   assert.equal(await errorOf(await send("")), [400, "invalid_json", undefined]);
 });
 
-test("members that a body's declaration does not name are removed or refused at every depth", async () => {
+test("members that a body's declaration does not name are refused at every depth", async () => {
   const gateway = await startRoutes();
   const target = Type.Object({ url: Type.String(), secret: Type.Optional(Type.String()) });
   const body = Type.Object({

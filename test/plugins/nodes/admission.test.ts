@@ -64,7 +64,7 @@ test("the address of a node is the one that a trusted proxy names", async () => 
   }
 });
 
-test("a name is taken from the moment a node connects, and free once it has gone", async () => {
+test("a name is reserved from the moment a node connects until it disconnects", async () => {
   const gateway = await startGateway();
   const as = (identity: string): WebSocket =>
     knock(gateway, "twin", { [HEADER.identity]: identity });
@@ -81,7 +81,7 @@ test("a name is taken from the moment a node connects, and free once it has gone
   }
 });
 
-test("one that was admitted while another took its name is sent away, and harms nobody", async () => {
+test("a node that was admitted while another took its name is rejected without harm", async () => {
   const log = quietLog();
   const registry = new Registry({
     ctx: { log, version: "1", paths: { tmp: "" } } as unknown as PluginContext,
@@ -115,7 +115,7 @@ test("one that was admitted while another took its name is sent away, and harms 
   first.socket.emit("close", 1000, Buffer.alloc(0));
 });
 
-test("new credentials of the gateway end what the old ones have opened", async () => {
+test("new credentials of the gateway close the connections that the old ones opened", async () => {
   const gateway = await startGateway({ config: { gateway: { auth: { token: "the-old-token" } } } });
   try {
     const socket = knock({ ...gateway, token: "the-old-token" }, "laptop");
@@ -134,7 +134,7 @@ test("new credentials of the gateway end what the old ones have opened", async (
   }
 });
 
-test("a node that is connected hears of other settings", async () => {
+test("a connected node receives changed settings", async () => {
   const auth = { token: "the-token" };
   const gateway = await startGateway({ config: { gateway: { auth } } });
   try {
@@ -150,7 +150,7 @@ test("a node that is connected hears of other settings", async () => {
   }
 });
 
-test("a wrong knock is refused before there is a WebSocket", async () => {
+test("an invalid connection request is refused before the WebSocket exists", async () => {
   const gateway = await startGateway();
   try {
     const refused = async (headers: Record<string, string>): Promise<number> => {

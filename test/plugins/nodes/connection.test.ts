@@ -19,7 +19,7 @@ test.before(async () => {
 test.after.each(stopAll);
 test.after(() => site.stop());
 
-test("a node killed in the middle of an action answers 503, and comes back", async () => {
+test("a node killed in the middle of an action leads to a 503, and reconnects", async () => {
   const browser = await startBrowser(NO_BROWSER);
   const home = makeHome("portico-node-");
   try {
@@ -53,7 +53,7 @@ test("a node killed in the middle of an action answers 503, and comes back", asy
   }
 });
 
-test("a node that has frozen is found out, and taken back when it thaws", async () => {
+test("a frozen node is detected, and accepted again when it resumes", async () => {
   const browser = await startBrowser(NO_BROWSER, { config: QUICK });
   try {
     const node = joinAs("handler", browser);
@@ -77,7 +77,7 @@ test("a node that has frozen is found out, and taken back when it thaws", async 
   }
 });
 
-test("a node waits for a gateway that is not there, and outlives its restart", async () => {
+test("a node waits for an unavailable gateway and survives its restart", async () => {
   const port = await freePort(2, 3);
   const node = start({ gateway: `http://127.0.0.1:${port}`, token: "right", name: "handler" });
   await node.says(/http:\/\/127\.0\.0\.1:\d+ .*ECONNREFUSED/);
@@ -94,7 +94,7 @@ test("a node waits for a gateway that is not there, and outlives its restart", a
   await second.stop();
 });
 
-test("a gateway that stops takes leave of a node that has not said yet what it is", async () => {
+test("a gateway that stops closes the connection of a node that has not introduced itself yet", async () => {
   const gateway = await startGateway();
   const node = knock(gateway, "silent");
   await once(node, "message");

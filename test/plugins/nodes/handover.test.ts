@@ -81,7 +81,7 @@ const UPLOAD: BrowserRequest = {
 };
 const SHOT: BrowserRequest = { method: "POST", route: "/screenshot", body: {} };
 
-test("the time that uploads take is not the browser's", async () => {
+test("the time for uploads does not count as the browser's", async () => {
   let arrive!: () => void;
   const gate = new Promise<void>((resolve) => {
     arrive = resolve;
@@ -204,7 +204,7 @@ test("a node removes a file only when the gateway has it", async () => {
   assert.equal(at.warned, []);
 });
 
-test("a node keeps a file that has not arrived, and says where", async () => {
+test("a node keeps a file that has not arrived and reports its path", async () => {
   const cut = fakeSocket(async () => false);
   const at = handlerOn(cut.nodeSocket, () => at.trace());
   await at.ask(1, STOP_TRACE);
@@ -224,7 +224,7 @@ test("a node keeps a file that has not arrived, and says where", async () => {
   assert.is(late.warned.length, 2);
 });
 
-test("a picture that has not arrived is not kept: another can be taken", async () => {
+test("a screenshot that has not arrived is not kept, since another can be taken", async () => {
   const { nodeSocket } = fakeSocket(async () => false);
   const at = handlerOn(nodeSocket, () => {
     writeFileSync(join(at.tmp, "a.png"), "");
@@ -247,7 +247,7 @@ test("the file of a cancelled request is kept and not sent", async () => {
   assert.is(at.warned.length, 1);
 });
 
-test("uploads stay for the page, until no browser runs; those of a request that failed go at once", async () => {
+test("uploads stay for the page until no browser runs, but those of a failed request are removed at once", async () => {
   let running = true;
   const { nodeSocket, said: messages } = fakeSocket(readAll);
   const at = handlerOn(nodeSocket, ({ route, body }) => {
@@ -295,7 +295,7 @@ test("an old file is removed when a new one arrives", async () => {
   );
 });
 
-test("a node that offers no browser does not tell of its profiles", async () => {
+test("a node that offers no browser does not announce its profiles", async () => {
   const { nodeSocket } = fakeSocket(readAll);
   const at = handlerOn(nodeSocket, () => ({ body: { profiles: [{ name: "private" }] } }));
   const offered = async () => {

@@ -56,7 +56,7 @@ const picture = (id: number, name: string, size: number): object => ({
   files: [{ at: ["path"], name, size }],
 });
 
-test("a file's name leads nowhere else", async () => {
+test("a file's name cannot lead to another directory", async () => {
   respond = ({ id }) => {
     send(picture(id, "../../../../tmp/evil.png", 4));
     chunk(id, "evil");
@@ -74,7 +74,7 @@ test("a path without a file is not handed on", async () => {
   assert.is((await browser.post("/screenshot")).body.path, null);
 });
 
-test("more or less than was announced, too much, or a file where none belongs", async () => {
+test("a file of another size than announced, too large, or in the wrong place is refused", async () => {
   respond = ({ id }) => {
     send(picture(id, "long.png", 2));
     chunk(id, "four");
@@ -88,7 +88,7 @@ test("more or less than was announced, too much, or a file where none belongs", 
     assert.not(existsSync(join(tmpdir(), `portico/screenshots/liar-${name}.png`)));
 });
 
-test("errors that are none, and statuses that would mislead", async () => {
+test("malformed errors and misleading statuses are replaced", async () => {
   respond = ({ id }) =>
     send({ t: "error", id, error: { code: "fine", message: "all is well", status: 200 } });
   assert.is((await browser.get("/tabs")).status, 503);
@@ -97,7 +97,7 @@ test("errors that are none, and statuses that would mislead", async () => {
   assert.is((await browser.get("/tabs")).status, 502);
 });
 
-test("answers to nothing are passed over; what is not understood ends the connection, and what waits for it", async () => {
+test("responses without a request are ignored, and an unreadable message ends the connection and its requests", async () => {
   send({ t: "answer", id: 4_000_000, body: {}, files: [] });
   chunk(4_000_000, "x");
   respond = ({ id }) => send({ t: "answer", id, body: { tabs: [] }, files: [] });

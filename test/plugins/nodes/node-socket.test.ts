@@ -74,7 +74,7 @@ test("a large message that comes slowly is a sign of life", async () => {
   }
 });
 
-test("a connection on which nothing comes any more is cut", async () => {
+test("a silent connection is cut", async () => {
   const { nodeSocket, peer, end } = await pair();
   try {
     const closed = once(peer, "close");

@@ -36,7 +36,7 @@ async function diagnosis(): Promise<string> {
   return `${level} ${message}`;
 }
 
-test("the status names profiles whose node is not there, and is silent while it is", async () => {
+test("the status names profiles whose node is missing, and does not while it is connected", async () => {
   assert.equal(await notices(), [
     "Browser profile work cannot be used: node laptop is not connected; run 'portico node --name laptop' on the machine with the browser.",
   ]);
@@ -55,7 +55,7 @@ test("the status names profiles whose node is not there, and is silent while it 
   await untilRight(notices, ([first = ""]) => first.includes("last seen"));
 });
 
-test("a profile that names a node while nodes are switched off is named, too", async () => {
+test("a profile that names a node while nodes are switched off is reported too", async () => {
   gateway.write("portico.json", JSON.stringify(config("off")));
   await until("the new settings", async () =>
     (await notices())[0]?.includes("gateway.nodes.browser.mode is off"),

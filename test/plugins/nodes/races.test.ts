@@ -33,7 +33,7 @@ const WELCOME = JSON.stringify({
   maxFileBytes: 1000,
 });
 
-test("settings that change while the node connects are followed once it has", async () => {
+test("settings that change while the node connects apply once it has connected", async () => {
   const gateway = await openGateway();
   const end = new AbortController();
   const dir = temporaryDir();
@@ -72,7 +72,7 @@ test("settings that change while the node connects are followed once it has", as
   }
 });
 
-test("a plugin that has ended before the connection is begun makes none", async () => {
+test("a plugin that has ended before the connection begins opens none", async () => {
   const gateway = await openGateway();
   try {
     const dialed = dial(gateway.url.replace("http", "ws"), {}, AbortSignal.abort(), () => "made");
@@ -82,7 +82,7 @@ test("a plugin that has ended before the connection is begun makes none", async 
   }
 });
 
-test("a node that has gone before the first worker takes it is not passed on", async () => {
+test("a node that disconnects before the first worker takes it is not passed on", async () => {
   const door = createServer();
   door.listen(0, "127.0.0.1");
   await once(door, "listening");
@@ -107,7 +107,7 @@ test("a node that has gone before the first worker takes it is not passed on", a
   door.close();
 });
 
-test("a ticket may come in parts, and one that has not come whole holds up nobody", async () => {
+test("a ticket may arrive in parts, and an incomplete one delays nobody", async () => {
   let ticket!: (announced: object) => Promise<{ port: number; code: Buffer }>;
   const workers = {
     on: (_topic: string, handler: typeof ticket) => {

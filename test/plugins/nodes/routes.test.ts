@@ -84,7 +84,7 @@ test.after(async () => {
   await site?.stop();
 });
 
-test("lifecycle and profiles are the node's", async () => {
+test("lifecycle and profiles work on the node", async () => {
   const before = await get("/");
   assert.is(before.running, false);
   assert.is(before.node, "handler");
@@ -98,7 +98,7 @@ test("lifecycle and profiles are the node's", async () => {
   assert.is((await post("/reset-profile", { name: "work" })).profile, "work");
 });
 
-test("tabs, navigation, actions", async () => {
+test("tabs, navigation and actions work through the node", async () => {
   const opened = await post("/tabs/open", { url: site.url });
   const { tabs } = await get("/tabs");
   assert.ok(tabs.some(({ targetId }: { targetId: string }) => targetId === opened.targetId));
@@ -114,7 +114,7 @@ test("tabs, navigation, actions", async () => {
   await post("/highlight", { ref: await browser.ref("Go") });
 });
 
-test("pictures come over the connection and are stored on the gateway", async () => {
+test("screenshots arrive over the connection and are stored on the gateway", async () => {
   const { path, width } = await post("/screenshot");
   assert.ok(path.startsWith(join(root, "screenshots", "handler-")), path);
   assert.is(readFileSync(path).readUInt32BE(16), width);
@@ -166,7 +166,7 @@ test("downloads and traces are in the gateway's roots, under the caller's names"
   rmSync(join(root, "downloads", own("through-node")), { recursive: true });
 });
 
-test("uploads go the other way", async () => {
+test("uploads go from the gateway to the node", async () => {
   await browser.visit(site.url);
   const title = async (): Promise<string> =>
     (await browser.act("evaluate", { fn: "document.title" })).body.result;
@@ -193,7 +193,7 @@ test("uploads go the other way", async () => {
     rmSync(join(root, "uploads", own(name)));
 });
 
-test("what a page said, cookies, storage, dialogs", async () => {
+test("console output, cookies, storage and dialogs work through the node", async () => {
   await browser.visit(site.url);
   const { messages } = await get("/console", { level: "warning" });
   assert.ok(messages.length > 0);
@@ -216,7 +216,7 @@ test("what a page said, cookies, storage, dialogs", async () => {
   await post("/act", { kind: "wait", fn: "document.title === 'answer true'" });
 });
 
-test("states are kept on the gateway", async () => {
+test("saved states are stored on the gateway", async () => {
   await browser.visit(site.url);
   await post("/cookies/set", { cookie: { name: "kept", value: "1", url: site.url } });
   const saved = await post("/state/save", { path: own("through-node.json") });
@@ -266,7 +266,7 @@ test("errors of the node are the route's own", async () => {
   assert.is((await browser.get("/", { profile: "nobody" })).body.error.code, "profile_not_found");
 });
 
-test("stop, and no route was forgotten", async () => {
+test("stop works, and no route was left out", async () => {
   assert.is((await post("/stop")).stopped, true);
   assert.is((await browser.get("/snapshot")).body.error.code, "browser_not_running");
   const missing = ROUTES.map(({ name }) => name).filter((name) => !used.has(name));

@@ -16,7 +16,7 @@ test.before(async () => {
 test.after.each(stopAll);
 test.after(() => site.stop());
 
-test("a profile names its node; a gateway with a browser of its own keeps the rest; off is off", async () => {
+test("a profile names its node, and a gateway with a browser of its own keeps the other profiles", async () => {
   const browser = await startBrowser({
     profiles: { far: { node: "handler" }, lost: { node: "nobody" } },
   });
@@ -104,7 +104,7 @@ const WITNESS = {
   },
 };
 
-test("a node whose proxy is switched off offers nothing, and tells nothing", async () => {
+test("a node whose proxy is switched off offers and announces nothing", async () => {
   const browser = await startBrowser(NO_BROWSER, WITNESS);
   try {
     const config = { nodeHost: { browserProxy: { enabled: false } } };

@@ -58,7 +58,7 @@ for (const [name, certificate] of Object.entries({ local: localhost, expired }))
     }
   });
 
-test("http where https is spoken, and the other way round", async () => {
+test("http to an https port, and https to an http port, are reported", async () => {
   const [plain, secure] = [createServer(), createSecureServer(localhost)];
   try {
     const toSecure = await firstWords(`http://localhost:${await listen(secure)}`);

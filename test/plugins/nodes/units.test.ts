@@ -55,7 +55,7 @@ function policy(
   };
 }
 
-test("two policies let through only what both let through", () => {
+test("two combined policies allow only what both allow", () => {
   assert.is(policy({}, {}).private, true);
   assert.is(policy({ dangerouslyAllowPrivateNetwork: false }, {}).private, false);
   assert.is(policy({ allowPrivateNetwork: false }, {}).private, false);
@@ -77,7 +77,7 @@ test("two policies let through only what both let through", () => {
   assert.equal(both(["notd"], ["*.d"]), ["nothing.invalid"]);
 });
 
-test("exemptions count for the side that forbids", () => {
+test("exemptions apply to the side that forbids", () => {
   const closed = { dangerouslyAllowPrivateNetwork: false };
   assert.equal(policy({ ...closed, allowedHostnames: ["a"] }, { allowedHostnames: ["b"] }).exempt, [
     "a",
@@ -90,7 +90,7 @@ test("exemptions count for the side that forbids", () => {
   assert.equal(policy({ ...closed, allowedHostnames: ["a", "b"] }, ab).exempt, ["b"]);
 });
 
-test("a file comes in part by part, whole or not at all", async () => {
+test("a file arrives in parts and is complete or absent", async () => {
   const dir = fresh();
   const good = new Incoming(fileSink(dir, "good.txt"), 6);
   for (const part of ["abc", "def", ""]) await good.take(Buffer.from(part));
@@ -117,7 +117,7 @@ test("frames keep their head", () => {
   assert.throws(() => unpackChunk(Buffer.from([1, 2, 3])));
 });
 
-test("places are read and written on own properties only", () => {
+test("paths are read and written on own properties only", () => {
   const body = { actions: [{ paths: ["a", 1, "b"] }], paths: ["c"] };
   const places = uploadPaths({ method: "POST", route: "/act", body });
   assert.equal(places, [
@@ -132,7 +132,7 @@ test("places are read and written on own properties only", () => {
   assert.is(valueAt(body, ["constructor", "name"]), undefined);
 });
 
-test("a request is packed with its files, and without what is this machine's affair", async () => {
+test("a request is packed with its files and without members that concern only this machine", async () => {
   const tmp = fresh();
   mkdirSync(join(tmp, "uploads"));
   writeFileSync(join(tmp, "uploads", "a.txt"), "12345");

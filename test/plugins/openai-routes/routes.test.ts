@@ -105,7 +105,7 @@ async function refusal(work: PromiseLike<unknown>): Promise<InstanceType<typeof 
   throw new Error("it was not refused");
 }
 
-test("completions, whole and streamed, as they are but for the model's name", async () => {
+test("completions pass unchanged but for the model's name, whole and streamed", async () => {
   const choice = { text: "Hi", index: 0, finish_reason: "stop", logprobs: null };
   const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
   respond = (_, res) =>
@@ -139,7 +139,7 @@ test("completions, whole and streamed, as they are but for the model's name", as
   assert.is(text, "Hello");
 });
 
-test("an alias's params hold for text completions too, those of chat alone do not", async () => {
+test("an alias's params apply to text completions too, except those of chat alone", async () => {
   const sentFor = async (request: object) => {
     await client.completions.create({ model: "shaped", prompt: "x", ...request });
     const { model, prompt, ...rest } = bodyOf(requests.at(-1));
@@ -186,7 +186,7 @@ test("images, moderations and rerank", async () => {
   );
 });
 
-test("speech: bytes of any length and type come through untouched", async () => {
+test("speech passes unchanged, in any length and type", async () => {
   const sound = randomBytes(3_000_000);
   respond = (_, res) => {
     res.writeHead(200, { "content-type": "audio/mpeg", "content-length": sound.length });
@@ -201,7 +201,7 @@ test("speech: bytes of any length and type come through untouched", async () => 
   assert.ok(Buffer.from(await response.arrayBuffer()).equals(sound));
 });
 
-test("transcriptions, translations and edits: the file arrives as it was, the model under the upstream's name", async () => {
+test("transcriptions, translations and edits pass the file unchanged and the model under the upstream's name", async () => {
   for (const size of [0, 10, 200_000, 1_500_000]) {
     const sound = randomBytes(size);
     const file = await toFile(sound, "speech.mp3", { type: "audio/mpeg" });
@@ -233,7 +233,7 @@ test("transcriptions, translations and edits: the file arrives as it was, the mo
   }
 });
 
-test("a compressed upload arrives as what it holds; one that is broken is refused", async () => {
+test("a compressed upload arrives decompressed, and a broken one is refused", async () => {
   respond = (_, res) => json(res, { text: "said" });
   const form = new FormData();
   form.set("file", new Blob([Buffer.alloc(700_000, "sound")]), "a.mp3");
@@ -270,7 +270,7 @@ test("a compressed upload arrives as what it holds; one that is broken is refuse
   assert.is((await send("compress", bytes)).status, 415);
 });
 
-test("errors are the upstream's; what fails is tried again with the whole file", async () => {
+test("errors are the upstream's, and a failed request is tried again with the whole file", async () => {
   respond = (_, res) =>
     json(res, { error: { message: "bad voice", param: "voice", code: "bad" } }, 400);
   const bad = await refusal(
@@ -331,7 +331,7 @@ test("a stream whose first event is an error is tried again, or becomes an HTTP 
 const messageOf = async (response: Response) =>
   ((await response.json()) as { error: { message: string } }).error.message;
 
-test("keys and their limits hold here too", async () => {
+test("keys and their limits apply to these routes too", async () => {
   const ask = (token: string, model: string) =>
     gateway.request("POST", "/v1/moderations", { model, input: "x" }, { token });
   assert.is((await ask("pk_ears", "main/mod")).status, 403);
@@ -432,7 +432,7 @@ test("Mistral's fill-in-the-middle and moderations are translated", async () => 
   assert.equal(bodyOf(requests[0]), { model: "codestral", prompt: "a" });
 });
 
-test("Mistral's fill-in-the-middle flows as a stream of OpenAI's completions", async () => {
+test("Mistral's fill-in-the-middle is streamed as OpenAI's completions", async () => {
   const chunk = (members: object) =>
     `data: ${JSON.stringify({ id: "f", model: "codestral", ...members })}\n\n`;
   const choice = (content: string | undefined, finish_reason: string | null = null) =>
@@ -495,7 +495,7 @@ test("Mistral's fill-in-the-middle flows as a stream of OpenAI's completions", a
   assert.match(await failed(), /did not stream/);
 });
 
-test("bad requests are 400 with the place, and too large a file is 413", async () => {
+test("invalid requests receive 400 with the position, and too large a file receives 413", async () => {
   const post = (path: string, body: string, type: string) =>
     fetch(gateway.url + path, {
       method: "POST",
@@ -537,7 +537,7 @@ test("bad requests are 400 with the place, and too large a file is 413", async (
   }
 });
 
-test("a body is cut anywhere, as any client may write it", async () => {
+test("a body may be split anywhere", async () => {
   const value = (name: string, text: string) =>
     `--b-\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${text}\r\n`;
   const file =
@@ -581,7 +581,7 @@ test("hooks see, change and refuse requests and responses here too", async () =>
   assert.is(unsaid.code, "blocked_by_hook");
 });
 
-test("a list of models is gone through, as far as the key may use them", async () => {
+test("a list of models is tried in order, as far as the key may use them", async () => {
   const ask = (body: object) =>
     client.completions.create({ prompt: "x", ...body } as never).withResponse();
   const { response } = await ask({ models: ["claude-x", "main/gpt-x"] });
@@ -611,7 +611,7 @@ test("a secret that the upstream echoes is hidden, in JSON, in text and in event
   }
 });
 
-test("usage is counted, of images and transcriptions too", async () => {
+test("usage is counted for images and transcriptions too", async () => {
   respond = (_, res) =>
     json(res, { data: [], usage: { input_tokens: 11, output_tokens: 7, total_tokens: 18 } });
   await client.images.generate({ model: "main/counted", prompt: "a" });

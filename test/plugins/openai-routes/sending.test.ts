@@ -72,7 +72,7 @@ const saidIn = (text: string, member: string) =>
     ([, data]) => data,
   ).join("");
 
-test("completions, whole: each text is changed, and refused", async () => {
+test("hooks change and refuse each text of a whole completion", async () => {
   await mode("sending");
   const choices = ["a SECRET", "none"].map((text, index) => ({
     text,
@@ -285,7 +285,7 @@ test("words and tokens without a text are removed where a hook judges texts, and
   }
 });
 
-test("what handlers leave as it was goes out byte for byte; so does a sound", async () => {
+test("a response that handlers leave unchanged is sent byte for byte, as is audio", async () => {
   const bytes = `{ "choices" : [{"text":"é", "index":0}] }`;
   const raw =
     piece("x") +

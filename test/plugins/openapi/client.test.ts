@@ -43,7 +43,7 @@ const MISTAKES = [
   "void api.keys.getKeys().then(({ data }) => data.names);",
 ];
 
-test("its types refuse what the routes refuse, and its calls work", async () => {
+test("the generated client's types refuse what the routes refuse, and its calls work", async () => {
   const gateway = await startGateway();
   try {
     const dir = temporaryDir("portico-client-");

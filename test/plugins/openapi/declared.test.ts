@@ -33,7 +33,7 @@ test("no route is without summary, body and response", () => {
   assert.equal(gaps, []);
 });
 
-test("a path that two servers have is described for both", async () => {
+test("a path of two servers is described for both", async () => {
   const { paths } = await gateway.json("GET", "/openapi.json");
   const [other] = paths["/requests"].get["x-other-servers"];
   const browser = await gateway.serverUrl("browser");
@@ -46,7 +46,7 @@ test("a path that two servers have is described for both", async () => {
   assert.is(unknown.status, 404);
 });
 
-test("errors are described in the form that a route answers them in", async () => {
+test("errors are described in the format that the route sends", async () => {
   const { paths } = await gateway.json("GET", "/openapi.json");
   const errorOf = (path: string, method: string) =>
     paths[path][method].responses["401"].content["application/json"].schema.properties;

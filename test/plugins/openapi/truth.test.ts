@@ -78,7 +78,7 @@ async function ask(method: string, path: string, body?: unknown, options: Option
 
 const messages = [{ role: "user", content: "Hi" }];
 
-test("models, and stored responses", async () => {
+test("the routes of models and stored responses match their schemas", async () => {
   await ask("POST", "/v1/chat/completions", { model: "echo", messages });
   await ask("POST", "/v1/chat/completions", { model: "echo", messages, stream: true });
   await ask("POST", "/v1/chat/completions", { model: "nowhere", messages });
@@ -107,7 +107,7 @@ test("models, and stored responses", async () => {
   await ask("GET", "/usage/requests?limit=0");
 });
 
-test("the agent, its turns, sessions and events", async () => {
+test("the routes of the agent, its turns, sessions and events match their schemas", async () => {
   const { value } = await ask("POST", "/agent", { message: "Hello", wait: true });
   await ask("POST", "/agent", { message: "Hello" });
   await ask("POST", "/agent", { message: "/status" });
@@ -129,7 +129,7 @@ test("the agent, its turns, sessions and events", async () => {
   await ask("DELETE", "/sessions/main");
 });
 
-test("keys, schedules, polls and deliveries", async () => {
+test("the routes of keys, schedules, polls and deliveries match their schemas", async () => {
   await ask("POST", "/keys", { name: "one", requestsPerMinute: 5 });
   await ask("POST", "/keys", { name: "one" });
   await ask("POST", "/keys/one/rotate");
@@ -163,7 +163,7 @@ test("keys, schedules, polls and deliveries", async () => {
   await ask("GET", "/deliveries/nothing");
 });
 
-test("webhooks and their management", async () => {
+test("the routes of webhooks and their management match their schemas", async () => {
   const sender = { token: WEBHOOKS };
   await ask("POST", "/hooks/wake", { text: "x" }, sender);
   await ask("POST", "/hooks/wake", {}, sender);
@@ -181,7 +181,7 @@ test("webhooks and their management", async () => {
   await ask("DELETE", "/webhooks/samples/build");
 });
 
-test("management, the store, and what is around", async () => {
+test("the routes of management, the store and the gateway itself match their schemas", async () => {
   for (const path of [
     "/health",
     "/ready",

@@ -93,7 +93,7 @@ const rows = (...ids: (number | string)[]): { items: { id: number | string; t: s
   items: ids.map((id) => ({ id, t: `title ${id}` })),
 });
 
-test("the first check is the baseline; then what is new fires once, oldest first as listed", async () => {
+test("the first check sets the baseline, and then each new item fires once, oldest first as listed", async () => {
   const p = await poll({
     source: { kind: "json", url: `${at}/a`, items: "items", key: "id" },
     payload: text("{name} {item.id}: {item.t} of {count} at {url}"),
@@ -120,7 +120,7 @@ test("the first check is the baseline; then what is new fires once, oldest first
   );
 });
 
-test("fireOnFirst fires for all that is there", async () => {
+test("fireOnFirst fires for all existing items", async () => {
   const p = await poll({
     source: { kind: "json", url: at, items: "items", key: "id" },
     fireOnFirst: true,
@@ -129,7 +129,7 @@ test("fireOnFirst fires for all that is there", async () => {
   assert.is((await p.run()).count, 2);
 });
 
-test("errors are never changes: statuses, pages instead of JSON, empty answers, cut ones", async () => {
+test("errors are never changes: statuses, pages instead of JSON, empty and truncated responses", async () => {
   const p = await poll({ source: { kind: "json", url: at, items: "items", key: "id" } });
   setResponse(rows(1));
   await p.run();
@@ -163,7 +163,7 @@ test("errors are never changes: statuses, pages instead of JSON, empty answers, 
   assert.is((await p.run()).count, 1);
 });
 
-test("requests are conditional; a 304 costs nothing, one without a condition is an error", async () => {
+test("requests are conditional, a 304 costs nothing, and a 304 without a condition is an error", async () => {
   const p = await poll({ source: { kind: "json", url: at, items: "items" } });
   setResponse("", {}, 304);
   assert.match((await p.run()).error!, "304");
@@ -191,7 +191,7 @@ test("requests are conditional; a 304 costs nothing, one without a condition is 
   );
 });
 
-test("more than maxItems: the first ones and a summary that names the rest", async () => {
+test("more than maxItems new items become the first ones and a summary of the rest", async () => {
   const p = await poll({
     source: { kind: "json", url: at, items: "items", key: "id" },
     maxItems: 3,
@@ -208,7 +208,7 @@ test("more than maxItems: the first ones and a summary that names the rest", asy
   assert.is((await p.run()).status, "unchanged");
 });
 
-test("agent turns: the task stays trusted, what came from outside is fenced", async () => {
+test("in agent turns, the task stays trusted and external content is fenced", async () => {
   const p = await poll({
     source: { kind: "json", url: at, items: "items", key: "id" },
     payload: {
@@ -378,7 +378,7 @@ test("the guard: a redirect to a private address, metadata, own ports; a written
   await new Promise((resolve) => victim.close(resolve));
 });
 
-test("too large and never ending answers are errors", async () => {
+test("too large and never-ending responses are errors", async () => {
   const source = { kind: "feed", url: at };
   const small = await poll({ source, maxBytes: 10_000 });
   handler = (_req, res) => void res.end("x".repeat(20_000));
@@ -495,7 +495,7 @@ test("braces that are no placeholders are left alone", async () => {
   }
 });
 
-test("polls of the configuration are read-only, their secrets masked", async () => {
+test("polls of the configuration are read-only, and their secrets are masked", async () => {
   const conf = await gateway.json("GET", "/polls/conf");
   assert.equal(conf.source.headers, { "X-Api-Key": "********" });
   assert.is(conf.origin, "config");
@@ -562,7 +562,7 @@ test("a poll of the configuration forgets its failures with its old source, and 
   assert.is(enabled.state.consecutiveErrors, 0);
 });
 
-test("test shows what would be found and sent, and leaves no trace", async () => {
+test("a test shows the items and messages of a check and leaves no trace", async () => {
   setResponse(rows(1, 2));
   const source = { kind: "json", url: at, items: "items", key: "id" };
   const dry = await gateway.json("POST", "/polls/test", { source, payload: text("New: {item.t}") });
@@ -615,7 +615,7 @@ test("a secret in the address goes to the source and nowhere else", async () => 
   assert.is(refused.status, 400, "a mask must not become part of the address");
 });
 
-test("a check by hand waits for the one that goes on, and both are there", async () => {
+test("a manual check waits for the running one, and both are recorded", async () => {
   let release = (): void => {};
   let requestCount = 0;
   handler = async (_req, res) => {

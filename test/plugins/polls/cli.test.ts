@@ -7,7 +7,7 @@ import { startGateway } from "../../support/gateway.ts";
 import { portico, porticoHere } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 
-test("portico polls on a local feed", async () => {
+test("portico polls works on a local feed", async () => {
   const posts = ["first"];
   const feed = createServer((_req, res) => {
     const items = posts

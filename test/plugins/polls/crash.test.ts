@@ -17,7 +17,7 @@ const KILLS = 20;
 /** The first check finds this many items, which are no news. */
 const KNOWN = 5;
 
-test("no item lost, none twice, over 20 kills", async () => {
+test("over 20 kills, no item is lost and none arrives twice", async () => {
   let size = KNOWN - 2;
   const rows = () => JSON.stringify(Array.from({ length: size }, (_, id) => ({ id })));
   const source = createServer((_req, res) => {

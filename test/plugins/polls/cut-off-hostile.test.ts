@@ -99,7 +99,7 @@ for (const [name, spec, make, type] of KINDS) {
   });
 }
 
-test("a first look at half a document sets no baseline", async () => {
+test("a first check of half a document sets no baseline", async () => {
   for (const [name, spec, make, type] of KINDS.filter(([, { kind }]) => kind !== "html")) {
     if (type === "text/html") continue;
     const run = await poll({ source: { ...spec, url: at } });
@@ -212,7 +212,7 @@ test("a file that is being written to is waited for, or an error; in a directory
   assert.is((await whole()).count, 1);
 });
 
-test("a part that nobody asked for", async () => {
+test("a partial response without a range request is an error", async () => {
   for (const [source, status] of [
     [{ kind: "http", url: `${at}/part` }, "error"],
     [{ kind: "http", url: `${at}/part`, headers: { Range: "bytes=0-3" } }, "changed"],

@@ -25,7 +25,7 @@ const DC = "http://purl.org/dc/elements/1.1/";
 const CONTENT = "http://purl.org/rss/1.0/modules/content/";
 const ATOM = "http://www.w3.org/2005/Atom";
 
-test("an element is known by its namespace, whatever its prefix", async () => {
+test("an element is recognised by its namespace, whatever its prefix", async () => {
   const [item] = await values(
     `<rss xmlns:dublin="${DC}" xmlns:c="${CONTENT}" xmlns:dc="urn:something-else"><channel><item>
       <title>T</title><link>http://x/1</link><dublin:creator>Ada</dublin:creator>
@@ -78,7 +78,7 @@ test("a feed whose items are all foreign is an error, an empty one is not", asyn
   assert.is((await values(both)).length, 1);
 });
 
-test("what looks like a document type in CDATA or a comment is text", async () => {
+test("a document type within CDATA or a comment is text", async () => {
   const title = "<![CDATA[How to write <!DOCTYPE html> [today] ]]>";
   for (const before of [
     "",

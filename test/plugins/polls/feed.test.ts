@@ -41,7 +41,7 @@ test("RSS 2.0: guid, link, dates, CDATA, namespaces; oldest first by date", asyn
   ]);
 });
 
-test("RSS 0.91 with a document type; without dates the document's order is turned round", async () => {
+test("RSS 0.91 with a document type is read, and without dates the document's order is reversed", async () => {
   const items =
     await values(`<?xml version="1.0"?><!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "http://my.netscape.com/rss-0.91.dtd">
     <rss version="0.91"><channel><title>t</title>
@@ -119,7 +119,7 @@ test("a feed without items is a feed", async () => {
   assert.equal(await parseFeed('{"items":[]}'), []);
 });
 
-test("what is no feed fails and says so", async () => {
+test("a document that is not a feed is an error that says so", async () => {
   assert.match(await failure("<!DOCTYPE html><html><body>error</body></html>"), "web page");
   assert.match(await failure("<html><body>Service unavailable</body></html>"), "web page");
   assert.match(await failure("Service unavailable"), "neither XML nor JSON");
@@ -209,7 +209,7 @@ test("links are absolute, relative to the address of the feed or the one that it
   ]);
 });
 
-test("encodings: the declaration, the header, the byte order mark, and none that fits", async () => {
+test("a feed's encoding comes from the declaration, the header or the byte order mark", async () => {
   const xml = (encoding: string): string =>
     `<?xml version="1.0" encoding="${encoding}"?><rss><channel><item><title>Grüße</title></item></channel></rss>`;
   const title = async (bytes: Buffer, type = "") =>
@@ -228,7 +228,7 @@ test("encodings: the declaration, the header, the byte order mark, and none that
   assert.is(await title(Buffer.from(xml("x-nonsense"), "utf8")), "Grüße");
 });
 
-test("UTF-16: without a byte order mark it shows in the bytes, and what is not of it only says so", async () => {
+test("UTF-16 without a byte order mark is recognised by its bytes, and a wrong declaration of it is ignored", async () => {
   const xml = (before = "") =>
     `${before}<rss><channel><item><title>Grüße</title></item></channel></rss>`;
   const title = async (bytes: Buffer, type = "") =>

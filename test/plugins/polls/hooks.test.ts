@@ -47,7 +47,7 @@ const ended = (state: "done" | "dead", count: number) =>
     async () => (await t.store.items.list({ kind: HOOK, state })).length === count,
   );
 
-test("what a check fires is heard though the process ended right after its commit", async () => {
+test("a check's events reach handlers even if the process ends right after the commit", async () => {
   listen();
   assert.is((await check())?.count, 3);
   assert.equal(events, [], "nothing runs inside the check");
@@ -60,7 +60,7 @@ test("what a check fires is heard though the process ended right after its commi
   assert.is(events.length, 3);
 });
 
-test("handlers that were cut off hear it again, with the same id", async () => {
+test("interrupted handlers receive the event again, with the same id", async () => {
   listen();
   await check();
   // A process that took the first one and is gone.
@@ -72,7 +72,7 @@ test("handlers that were cut off hear it again, with the same id", async () => {
   assert.equal(events.map(nameOf), ["a", "b", "c"]);
 });
 
-test("one that ends the process each time is given up, and the others go on", async () => {
+test("an event that ends the process each time is given up, and the others continue", async () => {
   listen();
   const result = await check();
   for (let i = 0; i < 3; i++) {
@@ -85,7 +85,7 @@ test("one that ends the process each time is given up, and the others go on", as
   assert.match(JSON.stringify(await t.store.runs.get(result!.runId)), /stopped 3 times/);
 });
 
-test("a handler that fails stands in the check's history", async () => {
+test("a failing handler is recorded in the check's history", async () => {
   listen((name) => name === "b");
   hooks = startHooks(polls.ctx);
   const result = await check();

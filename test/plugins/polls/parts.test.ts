@@ -65,7 +65,7 @@ test("without ids by link, without links by content", async () => {
   ]);
 });
 
-test("ids that are all alike tell nothing: link, then content", async () => {
+test("if all ids are equal, the link identifies an item, and then its content", async () => {
   const alike = (value: string, link?: string): Item => item("same", value, link);
   assert.equal(
     await walk(
@@ -86,7 +86,7 @@ test("the same item listed twice fires once", async () => {
   assert.equal(await walk([], [item("a", "same"), item("a", "same")]), [["same"]]);
 });
 
-test("what is still listed is never forgotten, however long the list", async () => {
+test("an item that is still listed is never forgotten, however long the list", async () => {
   const many = Array.from({ length: 5_000 }, (_, i) => item(`i${i}`));
   let { seenKeys } = await findNewItems(many, []);
   for (let round = 0; round < 5; round++) {
@@ -132,7 +132,7 @@ test("paths read own properties only", () => {
   assert.equal([at("[x-y].z"), at("$ref"), at("$.$ref"), at("s t")], [3, 5, 5, 6]);
 });
 
-test("a text that is no path is not read as another one", () => {
+test("an invalid path is not read as another one", () => {
   for (const text of ["a..b", "a[", "a]", "a[]", ".a", "a.", "$.", "$..a", ".", "a.[0]", "a[0]b"])
     assert.is(readPath(text), undefined, text);
   for (const text of ["a[*", 'a["b]', "a['b\"]", "a[[0]]", "[*].", "a[b]c"])
@@ -188,7 +188,7 @@ test("ids and contents beyond 2^53 differ, and templates show their digits", asy
   assert.is(feedItem!.id, a);
 });
 
-test("differences show what went and what came", () => {
+test("differences show removed and added lines", () => {
   assert.is(diffLines("a\nb\nc", "a\nx\nc\nd"), "- b\n+ x\n+ d");
   assert.is(diffLines("", "new"), "- \n+ new");
   assert.is(diffLines("same", "same"), "");

@@ -79,7 +79,7 @@ test("an error event is the upstream's failure, whatever it says of the request"
   assert.throws(push, (error: unknown) => isUpstreamError(error) && error.status === 502);
 });
 
-test("so is an error that does not name itself: no proxy's error goes out as an event of Anthropic's", () => {
+test("an error without a type is the upstream's too, so that no proxy's error is sent as an event of Anthropic's", () => {
   const target = makeTarget({});
   const start = `event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","content":[]}}\n\n`;
   for (const data of [
@@ -117,7 +117,7 @@ test("an event over several lines of data stays one event", () => {
   }
 });
 
-test("half a last event is made whole", () => {
+test("an incomplete last event is completed", () => {
   const target = makeTarget({});
   const events = [
     { type: "message_start", message: { id: "msg_1", content: [] } },

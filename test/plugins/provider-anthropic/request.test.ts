@@ -118,7 +118,7 @@ test("a top_p near 1 that is not sent is named too", async () => {
   }
 });
 
-test("tools and every tool_choice", async () => {
+test("tools and every tool_choice are translated", async () => {
   const bare = { type: "function", function: { name: "now" } };
   const tools = [weather, bare];
   const sent = await encode({ tools });
@@ -196,7 +196,7 @@ test("calls and their results: one user turn, results first", async () => {
   });
 });
 
-test("orphan and missing results are refused with their path", async () => {
+test("results without a call and calls without a result are refused with their path", async () => {
   const assistantTurn = { role: "assistant", tool_calls: [call("a"), call("b")] };
   assert.is(
     await refusal({ messages: [user, { role: "tool", tool_call_id: "a", content: "1" }] }),
@@ -266,7 +266,7 @@ test("images and files", async () => {
   );
 });
 
-test("what would change the meaning is refused", async () => {
+test("a request whose meaning would change is refused", async () => {
   assert.is(await refusal({ n: 2 }), "n");
   assert.is(await refusal({ modalities: ["text", "audio"] }), "modalities");
   assert.is(await refusal({ functions: [] }), "functions");
@@ -384,7 +384,7 @@ test("cache marks stay on their parts", async () => {
   assert.equal(sent.json.messages[0].content, [{ type: "text", text: "Hi", cache_control }]);
 });
 
-test("turns of one role are merged, empty ones left out, a blank stop dropped", async () => {
+test("consecutive turns of one role are merged, empty ones are left out, and a blank stop is dropped", async () => {
   const sent = await encode({
     messages: [
       user,
@@ -408,7 +408,7 @@ test("turns of one role are merged, empty ones left out, a blank stop dropped", 
   assert.equal(sent.dropped, ["stop[0]"]);
 });
 
-test("the model list", () => {
+test("the model list is decoded", () => {
   const list = anthropic.listModels!;
   assert.is(list.encode(makeTarget()).url, "http://127.0.0.1:1/v1/models?limit=1000");
   assert.equal(list.decode(Buffer.from('{"data":[{"id":"claude-a"},{"id":"claude-b"}]}')), [

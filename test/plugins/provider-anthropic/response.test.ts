@@ -80,7 +80,7 @@ const stop = (stop_reason: string) => ({
 });
 const end = { type: "message_stop" };
 
-test("a whole answer", () => {
+test("a whole response is decoded", () => {
   const completion = decode({
     content: [
       { type: "thinking", thinking: "hm", signature: "s" },
@@ -140,7 +140,7 @@ test("parallel calls, one without arguments", () => {
   ]);
 });
 
-test("every stop reason", () => {
+test("every stop reason is translated", () => {
   const reasons = {
     end_turn: "stop",
     stop_sequence: "stop",
@@ -164,7 +164,7 @@ test("every stop reason", () => {
   }
 });
 
-test("errors: of the answer, and dressed as an answer", () => {
+test("errors are recognised whatever the status of their response", () => {
   const body = (type: string) =>
     Buffer.from(JSON.stringify({ type: "error", error: { type, message: "why" } }));
   const kinds: [number, string, string][] = [
@@ -204,7 +204,7 @@ function isBusy(error: unknown): boolean {
   );
 }
 
-test("a stream, cut anywhere", () => {
+test("a stream is decoded alike wherever it is cut", () => {
   const events = [start, { type: "ping" }, open({ type: "text", text: "" })];
   const words = ["Hé", 'llo "you"\n', "\\", " 😀", ""];
   const tail = [shut(), { type: "new_thing", x: 1 }, stop("end_turn"), end];

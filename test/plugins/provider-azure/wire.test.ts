@@ -73,7 +73,7 @@ test("a prompt that a filter blocks stays Azure's own 400", () => {
   assert.is(azure.error(401, {}, Buffer.from('{"statusCode":401,"message":"no"}')).kind, "auth");
 });
 
-test("what must change is named: max_tokens of reasoning models, signatures of others", () => {
+test("changed fields are reported: max_tokens of reasoning models, and signatures of others", () => {
   const apply = (body: RuleChat, target: RuleTarget) =>
     applyChatRules(azure.rules ?? [], body, { target });
   const reasoning = { ...v1, model: "gpt-5-mini" };

@@ -156,7 +156,7 @@ test("credentials of AWS's default chain are renewed", async () => {
   assert.is(sent.headers["x-amz-security-token"], undefined);
 });
 
-test("tools and every tool_choice", async () => {
+test("tools and every tool_choice are translated", async () => {
   const tools = [tool];
   const spec = {
     toolSpec: { name: "now", inputSchema: { json: { type: "object", properties: {} } } },
@@ -350,7 +350,7 @@ test("a whole answer, and its signed reasoning on the way back", async () => {
   });
 });
 
-test("every stop reason", () => {
+test("every stop reason is translated", () => {
   const reasons = {
     end_turn: "stop",
     stop_sequence: "stop",
@@ -406,7 +406,7 @@ const text = (value: string) =>
 const begin = event("messageStart", { role: "assistant" });
 const meta = event("metadata", { usage: tokens, metrics: { latencyMs: 1 } });
 
-test("a stream, cut anywhere", () => {
+test("a stream is decoded alike wherever it is cut", () => {
   const words = ["Hé", 'llo "you"\n', " 😀"];
   const stream = Buffer.concat([
     begin,
@@ -485,7 +485,7 @@ test("exceptions, damage and early ends", () => {
   assert.is(chunks.at(-1)!.choices[0]!.finish_reason, "length");
 });
 
-test("the model list", () => {
+test("the model list is decoded", () => {
   const body = {
     modelSummaries: [
       { modelId: "a", outputModalities: ["TEXT"] },

@@ -33,7 +33,7 @@ test("a channel of echo's lists its model, which is then what the agent asks", a
   assert.is(turn.result, "Hello");
 });
 
-test("answers with the last user message, exactly", async () => {
+test("replies with exactly the last user message", async () => {
   for (const text of ["Hello", "  two  spaces\n\nand lines ", "é😀", ""]) {
     const messages = [...user("before"), { role: "assistant", content: "a" }, ...user(text)];
     assert.is((await ask({ messages })).choices[0].message.content, text);
@@ -122,7 +122,7 @@ test("obeys tool_choice", async () => {
   );
 });
 
-test("answers after a tool's result with it", async () => {
+test("replies with a tool's result after it", async () => {
   const messages = [
     ...user("a_tool"),
     {
@@ -139,7 +139,7 @@ test("answers after a tool's result with it", async () => {
   );
 });
 
-test("answers json_schema with the smallest fitting object, json_object with {}", async () => {
+test("replies to json_schema with the smallest valid object, and to json_object with {}", async () => {
   const schema = {
     type: "object",
     properties: { a: { type: "string" }, b: { enum: ["x", "y"] } },

@@ -76,7 +76,7 @@ test("Vertex addressing", async () => {
   assert.is((await encode({}, { baseUrl: "http://own", options })).url, `http://own${path}`);
 });
 
-test("tools and every tool_choice", async () => {
+test("tools and every tool_choice are translated", async () => {
   const tools = [
     weather,
     { type: "function", function: { name: "now", parameters: { type: "object", properties: {} } } },
@@ -226,7 +226,7 @@ test("reasoning_effort by model", async () => {
   assert.equal(await on("gemini-2.0-flash", "low"), [undefined, ["reasoning_effort"]]);
 });
 
-test("more than one answer is refused", async () => {
+test("more than one choice is refused", async () => {
   for (const n of [2, 8]) assert.is(await refusedParam(encode({ n })), "n");
 });
 
@@ -240,7 +240,7 @@ test("orphan results are refused with their path", async () => {
   }
 });
 
-test("the model list", () => {
+test("the model list is decoded", () => {
   const list = gemini.listModels!;
   assert.is(list.encode(makeTarget()).url, "http://127.0.0.1:1/v1beta/models?pageSize=1000");
   const body = {

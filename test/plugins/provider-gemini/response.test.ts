@@ -39,7 +39,7 @@ const usage = {
   completion_tokens_details: { reasoning_tokens: 3 },
 };
 
-test("a whole answer", () => {
+test("a whole response is decoded", () => {
   const parts = [
     { text: "hm", thought: true },
     { text: "Hello " },
@@ -72,7 +72,7 @@ test("a whole answer", () => {
   });
 });
 
-test("calls: STOP becomes tool_calls, ids are kept or made up, absent arguments are {}", () => {
+test("calls turn STOP into tool_calls, keep or generate ids, and have {} for absent arguments", () => {
   const parts = [
     { functionCall: { name: "a", args: { x: 1 } } },
     { functionCall: { id: "up", name: "b" } },
@@ -91,7 +91,7 @@ test("calls: STOP becomes tool_calls, ids are kept or made up, absent arguments 
   });
 });
 
-test("every finish reason", () => {
+test("every finish reason is translated", () => {
   const reasons = {
     STOP: "stop",
     OTHER: "stop",
@@ -148,7 +148,7 @@ test("a blocked prompt, several candidates, nothing at all", () => {
   );
 });
 
-test("a list of events instead of a stream is one answer", () => {
+test("a list of events instead of a stream is one response", () => {
   const piece = (text: string, more: object = {}) => ({ content: { parts: [{ text }] }, ...more });
   const events = [
     { candidates: [piece("a"), piece("x", { index: 1, finishReason: "MAX_TOKENS" })], ...meta },
@@ -222,7 +222,7 @@ const piece = (parts: unknown[], more: Record<string, unknown> = {}, count = 1) 
 const finishes = (chunks: ReturnType<typeof readChunks>) =>
   chunks.flatMap((chunk) => chunk.choices.map((choice) => choice.finish_reason)).filter(Boolean);
 
-test("a stream, cut anywhere", () => {
+test("a stream is decoded alike wherever it is cut", () => {
   const words = ["Hé", 'llo "you"\n', "\\", " 😀", "", "99"];
   for (const newline of ["\n", "\r\n", "\r"]) {
     const stream = sse(
@@ -257,7 +257,7 @@ test("the usage of the last event counts, though it was not parsed", () => {
   assert.is(recoder.usage?.completion_tokens, 33);
 });
 
-test("what looks like a text event but is more is not taken for one", () => {
+test("an event that only resembles a text event is parsed", () => {
   const stream = sse([
     piece([{ text: "a" }]),
     piece([{ text: "b" }]),

@@ -8,7 +8,7 @@ const NOW = 1_000_000;
 const read = (status: number, body: string) =>
   readAccessToken({ channel: "c" }, { status, headers: {}, body: Buffer.from(body) }, () => NOW);
 
-test("what is no token is an error of the channel's, in few words", () => {
+test("an invalid token is a short error of the channel", () => {
   const bodies = [
     "",
     "null",
@@ -42,7 +42,7 @@ test("what is no token is an error of the channel's, in few words", () => {
   }
 });
 
-test("lives that make no sense are short, and never stop the next one from being fetched", async () => {
+test("senseless lifetimes count as short, and never prevent the next token from being fetched", async () => {
   for (const life of [-1, 0, 1e308, "3600", "soon", null, {}, [], 1e-9]) {
     const { value, expiresAt } = read(200, JSON.stringify({ access_token: "t", expires_in: life }));
     assert.is(value, "t");

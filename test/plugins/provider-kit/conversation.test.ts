@@ -46,7 +46,7 @@ test("the same ids may come again in a later round", () => {
   assert.is(readConversation([user, ...round, ...round]).turns.length, 5);
 });
 
-test("what does not belong together is refused where it stands", () => {
+test("calls and results that do not match are refused with their position", () => {
   const assistantTurn = { role: "assistant", tool_calls: [call("a"), call("b")] };
   const a = { role: "tool", tool_call_id: "a", content: "" };
   assert.is(refusal(user, a), "messages[1].tool_call_id");
@@ -59,7 +59,7 @@ test("what does not belong together is refused where it stands", () => {
   );
 });
 
-test("bad forms are refused where they stand", () => {
+test("malformed messages are refused with their position", () => {
   const withArguments = (args: unknown) => ({
     role: "assistant",
     tool_calls: [{ id: "a", function: { name: "f", arguments: args } }],
@@ -120,7 +120,7 @@ test("alternation: neighbours are merged, empty turns go, system texts stand apa
   );
 });
 
-test("blank texts are nobody's turn", () => {
+test("blank texts form no turn", () => {
   const blank = alternate(readConversation([user, { role: "assistant", content: " \n" }]).turns);
   assert.is(blank.turns.length, 1);
 });

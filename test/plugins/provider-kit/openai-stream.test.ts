@@ -69,7 +69,7 @@ function assertShape(text: string): void {
   assert.is(finishes.size, roles.size);
 }
 
-test("a good stream passes byte for byte, however it is cut", () => {
+test("a valid stream passes byte for byte, however it is cut", () => {
   const text = hello.join("");
   assert.is(everyCut(text).text, text);
   assertShape(text);
@@ -120,7 +120,7 @@ test("a missing [DONE] and a missing finish reason are added at a clean end", ()
   assert.is(events.at(-2).choices[0].finish_reason, "tool_calls");
 });
 
-test("a stream that says nothing but [DONE] is a failure", () => {
+test("a stream of nothing but [DONE] is a failure", () => {
   for (const input of [DONE, `: wait\n\n${DONE}`, DONE.replaceAll("\n", "\r\n")])
     assert.match(everyCut(input).error!, "before it sent anything");
 });
@@ -149,7 +149,7 @@ test("an event without its blank line still counts; half an event is an error", 
   assert.is(text, hello.slice(0, 2).join(""));
 });
 
-test("what is cut off or garbled behind the last finish reason is no loss", () => {
+test("truncated or garbled data after the last finish reason is ignored", () => {
   const usageChunk = data({
     ...JSON.parse(chunk({}).slice(6)),
     choices: [],
@@ -167,7 +167,7 @@ test("what is cut off or garbled behind the last finish reason is no loss", () =
   assert.is(text, run(whole).text);
 });
 
-test("of several choices all must have finished: the rest of one is a loss", () => {
+test("all of several choices must have finished, or the stream is an error", () => {
   const finishOf = (index: number, reason: string | null) =>
     data({
       ...JSON.parse(chunk({}).slice(6)),
@@ -438,7 +438,7 @@ test("reasoning under another name is given under ours too", () => {
   assert.is(eventsOf(text)[0].choices[0].delta.reasoning_content, "hm");
 });
 
-test("nothing comes behind [DONE]", () => {
+test("nothing follows [DONE]", () => {
   assert.is(
     everyCut(`${hello.join("")}data: {"error":{"message":"late"}}\n\n${hello[1]}`).text,
     hello.join(""),

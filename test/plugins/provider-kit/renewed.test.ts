@@ -20,13 +20,13 @@ function scene(life: number | undefined) {
   return { state, get };
 }
 
-test("all who wait get the one that is fetched", async () => {
+test("all waiting callers receive the same fetched value", async () => {
   const { state, get } = scene(3_600_000);
   assert.equal(await Promise.all([get(), get(), get()]), [1, 1, 1]);
   assert.equal([get(), state.asked], [1, 1]);
 });
 
-test("it is renewed in the background before it expires, and waited for afterwards", async () => {
+test("a value is renewed in the background before it expires, and awaited afterwards", async () => {
   const { state, get } = scene(3_600_000);
   await get();
   state.now += 3_600_000 - 4 * 60_000;
@@ -41,7 +41,7 @@ test("it is renewed in the background before it expires, and waited for afterwar
   assert.is(await waited, 3);
 });
 
-test("a failure harms only those who need it by then, and is tried again after a while", async () => {
+test("a failure affects only callers who need the value by then, and is retried after a while", async () => {
   const { state, get } = scene(3_600_000);
   await get();
   state.fail = true;
@@ -61,7 +61,7 @@ test("a failure harms only those who need it by then, and is tried again after a
   assert.is(await get(), 4);
 });
 
-test("short lives are used, and what never expires is kept", async () => {
+test("short lifetimes are respected, and a value that never expires is kept", async () => {
   const short = scene(1000);
   await short.get();
   short.state.now += 400;
@@ -72,7 +72,7 @@ test("short lives are used, and what never expires is kept", async () => {
   assert.equal([forever.get(), forever.state.asked], [1, 1]);
 });
 
-test("the current caller fetches it, not the first one", async () => {
+test("the current caller fetches the value, not the first one", async () => {
   let now = 0;
   const fetch = async (by: { proxy: string }) => ({ value: by.proxy, expiresAt: now + 1000 });
   const get = createRenewed(fetch, () => now);

@@ -41,7 +41,7 @@ test("drops a byte order mark, hands on an event without its blank line, ignores
   ]);
 });
 
-test("tells comments", () => {
+test("reports comments", () => {
   const comments: string[] = [];
   const parser = createSseParser(
     () => {},

@@ -54,7 +54,7 @@ const asking = (names: readonly string[]): ChatRequest => ({
 });
 const namesOf = (request: ChatRequest) => request.tools!.map((tool) => tool.function!.name);
 
-test("names that fit stay, and so does the request", () => {
+test("valid names stay, and so does the request", () => {
   const request = asking(["read_file", "list-files", "A".repeat(64)]);
   assert.is(fitToolNames(request).request, request);
 });

@@ -15,7 +15,7 @@ const describe = (status: number, body: string) => {
 const openai = (message: string, code: unknown = null) =>
   JSON.stringify({ error: { message, type: "t", param: null, code } });
 
-test("the caller's faults are passed on with status, message and code", () => {
+test("the caller's errors are passed on with status, message and code", () => {
   assert.equal(describe(400, openai("too long", "context_length_exceeded")), [
     400,
     "context_length_exceeded",
@@ -33,7 +33,7 @@ test("the caller's faults are passed on with status, message and code", () => {
   ]);
 });
 
-test("ours and the upstream's own faults have codes of ours", () => {
+test("errors of the gateway and of the upstream have the gateway's codes", () => {
   for (const status of [401, 402, 403])
     assert.equal(describe(status, openai("key")).slice(0, 2), [502, "upstream_auth"]);
   for (const status of [408, 504])
@@ -44,7 +44,7 @@ test("ours and the upstream's own faults have codes of ours", () => {
     assert.equal(describe(status, openai("boom")).slice(0, 2), [502, "upstream_error"]);
 });
 
-test("a rate limit always says when to come again", () => {
+test("a rate limit always has a Retry-After", () => {
   const error = upstreamError({ kind: "rate_limit", message: "slow down", retryAfter: 2.2 }, 429);
   assert.equal(error.headers, { "retry-after": "3" });
   assert.is(
@@ -70,7 +70,7 @@ test("reads the usual deviations of error bodies", () => {
   assert.match(readOpenAiProblem(500, Buffer.alloc(0)).message, "without a body");
 });
 
-test("takes data URLs apart", () => {
+test("parses data URLs", () => {
   assert.equal(parseDataUrl("data:image/PNG;base64,AAEC"), {
     mediaType: "image/png",
     data: Buffer.from([0, 1, 2]),

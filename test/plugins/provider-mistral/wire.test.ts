@@ -128,7 +128,7 @@ const decode = (response: unknown) =>
 const decoder = () => recode(mistral, sent, target);
 const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
 
-test("a whole answer with thinking", () => {
+test("a whole response with thinking is decoded", () => {
   const content = [
     { type: "thinking", thinking: [{ type: "text", text: "hm" }] },
     { type: "text", text: "Hello" },
@@ -186,7 +186,7 @@ const chunk = (
 ) =>
   `data: ${JSON.stringify({ id: "abc", object: "chat.completion.chunk", created: 1, model: "mistral-real", choices: [{ index: 0, delta, finish_reason }], ...more })}\n\n`;
 
-test("a stream, cut anywhere", () => {
+test("a stream is decoded alike wherever it is cut", () => {
   const words = ["Hé", 'llo "you"\n', "\\", " 😀", "12"];
   const text = [
     chunk({ role: "assistant", content: "" }),

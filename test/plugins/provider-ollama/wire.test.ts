@@ -130,7 +130,7 @@ test("format and think", async () => {
   );
 });
 
-test("what it cannot say is refused", async () => {
+test("a request that Ollama's format cannot express is refused", async () => {
   assert.is(await refusal({ n: 2 }), "n");
   const file = { type: "file", file: { file_data: "data:application/pdf;base64,AA" } };
   assert.is(
@@ -153,7 +153,7 @@ const decode = (response: unknown) =>
 const decoder = () => recode(ollama, sent, target);
 const counts = { prompt_eval_count: 3, eval_count: 4, total_duration: 1 };
 
-test("a whole answer", () => {
+test("a whole response is decoded", () => {
   const completion = decode({
     model: "llama3:latest",
     message: { role: "assistant", content: "Hello", thinking: "hm" },
@@ -181,7 +181,7 @@ test("a whole answer", () => {
   );
 });
 
-test("calls: stop becomes tool_calls, ids are made up", () => {
+test("calls turn stop into tool_calls, and their ids are generated", () => {
   const tool_calls = [
     { function: { name: "now", arguments: { z: 1 } } },
     { function: { name: "other" } },
@@ -207,7 +207,7 @@ const last = line({ content: "" }, "2026-11-20T10:00:09Z", {
   ...counts,
 });
 
-test("a stream, cut anywhere", () => {
+test("a stream is decoded alike wherever it is cut", () => {
   const words = ["Hé", 'llo "you"\n', "\\", " 😀", "12"];
   const stream = [
     line({ content: "", thinking: "let me" }),

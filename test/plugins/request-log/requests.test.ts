@@ -12,7 +12,7 @@ const test = suite("requests");
 test.before(startScene);
 test.after(stopScene);
 
-test("one page says who asked for what, what each attempt said, what each hook changed, and what it cost", async () => {
+test("one page shows the caller, each attempt's response, each hook's changes, and the cost", async () => {
   const headers = { "x-portico-tags": "nightly" };
   const response = await ask("smart", KEYS.ci, {}, headers);
   assert.is(response.status, 200);
@@ -81,7 +81,7 @@ test("a request as curl can be sent again from a shell, and holds no secret", as
   assert.match(quiet.curl, "log.content");
 });
 
-test("secrets are masked in what is kept", async () => {
+test("secrets are masked in kept texts", async () => {
   const response = await gateway.request("POST", "/v1/chat/completions", {
     model: "smart",
     messages: [{ role: "user", content: `my key is ${SECRET}` }],
@@ -91,7 +91,7 @@ test("secrets are masked in what is kept", async () => {
   assert.not.match(JSON.stringify(story), SECRET);
 });
 
-test("refused requests are there with what refused them", async () => {
+test("refused requests are listed with the reason of the refusal", async () => {
   const unknown = await storyOf(await ask("smart", "pk-unknown-000000000"));
   assert.equal(
     [unknown.status, unknown.outcome, unknown.error.code, unknown.principal, unknown.key],
@@ -209,7 +209,7 @@ test("a request whose client left is cancelled, with the attempt that was under 
   );
 });
 
-test("they are the owner's alone, and an unknown id is a 404", async () => {
+test("requests are visible to the owner alone, and an unknown id receives a 404", async () => {
   for (const token of [null, KEYS.ci])
     for (const path of ["/requests", "/requests/req_1"]) {
       const { status } = await gateway.request("GET", path, undefined, { token });
@@ -243,7 +243,7 @@ test("the log line of a request names key, model, channel, attempts and error co
   assert.is(lineOf(refused.id)!["code"], refused.error.code);
 });
 
-test("the owner's readings have an ETag, and those of a page and its files are logged at debug", async () => {
+test("the owner's reads have an ETag, and those of a page and its files are logged at debug", async () => {
   const first = await gateway.request("GET", "/channels");
   const etag = first.headers.get("etag")!;
   await first.text();

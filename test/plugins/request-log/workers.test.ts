@@ -5,7 +5,7 @@ import { until } from "../../support/until.ts";
 
 const test = suite("requests of several workers");
 
-test("each worker lists the requests of all, page by page", async () => {
+test("each worker lists the requests of all workers, page by page", async () => {
   const gateway = await spawnGateway({ config: { gateway: { workers: 2 } } });
   try {
     const ids: string[] = [];

@@ -88,7 +88,7 @@ test("previous_response_id continues a conversation, without its earlier instruc
   );
 });
 
-test("stored responses are read, listed and deleted; what is not stored is not there", async () => {
+test("stored responses can be read, listed and deleted, and others are not found", async () => {
   const stored = await client.responses.create({
     model: "echo",
     input: "Hi",
@@ -147,7 +147,7 @@ test("a client's responses are its own", async () => {
   await clientOf("key-ann").responses.delete(stored.id);
 });
 
-test("an item that is only named is taken from what is kept", async () => {
+test("a referenced item is taken from the stored responses", async () => {
   const model = "up/gpt-4o";
   const { output } = await client.responses.create({ model, input: "One" });
   await client.responses.create({
@@ -175,7 +175,7 @@ test("storeDays 0 keeps nothing", async () => {
   }
 });
 
-test("hooks see and change, answer, refuse and add to these messages as to all others", async () => {
+test("hooks see, change, answer, refuse and extend these messages like all others", async () => {
   for (const stream of [false, true]) {
     const text = async (input: string, model = "echo") => {
       const response = await gateway.request("POST", "/v1/responses", { model, input, stream });
@@ -198,7 +198,7 @@ test("structured output, by the package's own helper", async () => {
   assert.equal(response.output_parsed, { city: "", days: 0 });
 });
 
-test("LangChain works over this format too, tools included", async () => {
+test("LangChain works with this format, tools included", async () => {
   const chat = new ChatOpenAI({
     model: "up/gpt-4o",
     apiKey: gateway.token,
@@ -266,7 +266,7 @@ test("custom tools go as functions of one text, and come back as what they are",
   assert.equal(turns[2]!.results, [{ id: call.call_id, text: "ok" }]);
 });
 
-test("answers name the channel; what was left out is named; errors have OpenAI's form", async () => {
+test("responses name the channel and the dropped members, and errors have OpenAI's format", async () => {
   const lost = {
     truncation: "auto",
     max_tool_calls: 3,
@@ -303,7 +303,7 @@ test("answers name the channel; what was left out is named; errors have OpenAI's
   );
 });
 
-test("a request that is wrong is refused with the place of the error", async () => {
+test("an invalid request is refused with the position of the error", async () => {
   const paramOf = async (body: object): Promise<unknown> => {
     const response = await gateway.request("POST", "/v1/responses", { model: "echo", ...body });
     const { error } = (await response.json()) as { error: { param?: unknown } };

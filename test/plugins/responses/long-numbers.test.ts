@@ -92,7 +92,7 @@ test("every upstream gets the digits as a number", async () => {
   }
 });
 
-test("the response repeats them, and so does what is stored", async () => {
+test("the response and the stored response repeat the digits", async () => {
   for (const model of ["oai/m", "own/m"]) {
     const first = await gateway.request("POST", "/v1/responses", bodyOf(model, { store: true }));
     const text = await first.text();
@@ -112,7 +112,7 @@ test("responses that an earlier version stored as values can still be read", asy
   assert.equal(await gateway.json("GET", `/v1/responses/${response.id}`), response);
 });
 
-test("the events of a stream repeat them", async () => {
+test("the events of a stream repeat the digits", async () => {
   const response = await gateway.request(
     "POST",
     "/v1/responses",
@@ -125,7 +125,7 @@ test("the events of a stream repeat them", async () => {
   }
 });
 
-test("hooks that change a request or a stream leave them as they are", async () => {
+test("hooks that change a request or a stream leave the digits unchanged", async () => {
   const chat = `{"model":"MODEL","messages":[{"role":"user","content":"go"}],"tools":[{"type":"function","function":{"name":"calc","parameters":{"type":"object","properties":{"n":{${NUMBER}}}}}}]}`;
   for (const model of ["oai/m", "claude/claude-x"]) {
     await hooked.request("POST", "/v1/chat/completions", chat.replace("MODEL", model));

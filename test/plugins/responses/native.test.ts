@@ -175,7 +175,7 @@ async function stream(body: object): Promise<{ name: string; data: any }[]> {
   }));
 }
 
-test("a request goes out as it is, and so the response comes back", async () => {
+test("a request and its response pass unchanged", async () => {
   const tools = [
     { type: "web_search", search_context_size: "low" },
     { type: "telepathy", x: 1 },
@@ -253,7 +253,7 @@ test("a conversation that began on another channel continues here, without the i
   assert.equal([status, requests.at(-1)!.body.input.length], [200, 2]);
 });
 
-test("what the gateway adds does not make a request fail", async () => {
+test("members that the gateway adds do not make a request fail", async () => {
   const { status, body } = await ask({ model: "up/gpt-4o" });
   assert.is(status, 200);
   assert.equal(
@@ -288,7 +288,7 @@ test("a failure in the stream keeps its code", async () => {
   );
 });
 
-test("azure is asked at its own addresses", async () => {
+test("requests to Azure go to its own addresses", async () => {
   await ask({ model: "az/dep" });
   await ask({ model: "classic/dep" });
   assert.equal(

@@ -65,7 +65,7 @@ test("reasoning, text and calls are items in order, each begun and ended", async
   );
 });
 
-test("the same answer, whole or streamed, gives the same items", async () => {
+test("the same completion gives the same items, whole or streamed", async () => {
   const parts = [
     {
       index: 0,
@@ -123,7 +123,7 @@ test("calls whose pieces come mixed keep them, and one without arguments has an 
   assert.is(list.filter((event) => event.type === "response.output_item.done").length, 3);
 });
 
-test("a cut answer is incomplete, and its last item too", async () => {
+test("a truncated completion is an incomplete response, and its last item is incomplete too", async () => {
   for (const [finish, reason] of [
     ["length", "max_output_tokens"],
     ["content_filter", "content_filter"],

@@ -184,7 +184,7 @@ test("a shell on the client's side is a function, whole and streamed, and back",
   assert.match(up.views.at(-1)!.turns[2]!.results[0]!.text, /^a\.txt\n\(exit code 0\)$/);
 });
 
-test("a patch is the client's to apply", async () => {
+test("the client applies a patch", async () => {
   const operation = { type: "create_file", path: "a", diff: "+x" };
   const { whole } = await callOnly([{ type: "apply_patch" }], operation);
   assert.equal([whole.type, whole.operation], ["apply_patch_call", operation]);

@@ -57,7 +57,7 @@ function loopOver(
   return createClaimLoop({ store, log: silent, kinds: ["k"], leaseMs, most: () => most, run });
 }
 
-test("work that is announced while the loop looks for the next time is claimed at once", async () => {
+test("work that is announced while the loop queries the next time is claimed at once", async () => {
   const looked = gate();
   const response = gate();
   const claimed = gate<string>();
@@ -105,7 +105,7 @@ test("an item that is claimed while it stops is stopped with the others", async 
   assert.equal(loop.running(), []);
 });
 
-test("one that throws holds up none that was claimed with it, and no more than may run are claimed", async () => {
+test("work that throws delays none that was claimed with it, and no more than may run is claimed", async () => {
   const waiting = ["bad", "b", "c"];
   const room: number[] = [];
   const done: string[] = [];
@@ -155,7 +155,7 @@ test("a lease that is lost aborts its work", async () => {
   await loop.stop();
 });
 
-test("an item that runs can be cancelled, and only that", async () => {
+test("only a running item can be cancelled", async () => {
   let claims = 0;
   const begun = gate();
   const ended = gate<unknown>();
@@ -216,7 +216,7 @@ test("a process that dies on this machine is noticed while the loop runs, also a
   await loop.stop();
 });
 
-test("while no other process has the store open nobody is looked for, and as soon as one has, somebody is", async () => {
+test("dead processes are looked for only while another process has the store open", async () => {
   const { child, worker } = await anotherProcess();
   let leases = [worker, newWorker()];
   let isAlone = true;

@@ -34,7 +34,7 @@ const same: Record<string, string> = {
 for (const [expr, plain] of Object.entries(same))
   test(`${expr} fires as ${plain}`, () => assert.equal(dates(expr, 20), dates(plain, 20)));
 
-test("what croner reads by itself stays as it is", () => {
+test("an expression that croner reads stays unchanged", () => {
   for (const expr of [
     "*/5 * * * *",
     "0 0 L * *",
@@ -70,7 +70,7 @@ test("@every is an interval", () => {
   assert.throws(() => parse("@every soon"), /soon/);
 });
 
-test("nonsense is still refused", () => {
+test("an invalid expression is still refused", () => {
   for (const expr of [
     "60/5 * * * *",
     "0 25-2 * * *",

@@ -46,7 +46,7 @@ function fakeLoop(due: number[]) {
   };
 }
 
-test("fires at the due time, and what is added is seen at once", async () => {
+test("fires at the due time, and notices an added time at once", async () => {
   const first = Date.now() + 60;
   const fake = fakeLoop([first]);
   await until("the first", () => fake.fired.includes(first));
@@ -58,7 +58,7 @@ test("fires at the due time, and what is added is seen at once", async () => {
   await fake.loop.stop();
 });
 
-test("asks nobody while nothing is due", async () => {
+test("queries nothing while nothing is due", async () => {
   const fake = fakeLoop([Date.now() + 3_600_000]);
   await until("the first look", () => fake.asked() > 0);
   const before = fake.asked();
@@ -77,7 +77,7 @@ test("notices a step forward within a second or so, and a step back", async () =
   await fake.loop.stop();
 });
 
-test("a failing store is asked again, not hammered", async () => {
+test("a failing store is queried again after a pause", async () => {
   const errors: unknown[] = [];
   const loop = startDueTimer({
     now: Date.now,
@@ -90,7 +90,7 @@ test("a failing store is asked again, not hammered", async () => {
   await loop.stop();
 });
 
-test("a burst is taken ahead: durable before its moment, startable at it, announced at it", async () => {
+test("a burst is claimed ahead: durable before its time, and announced and startable at it", async () => {
   const cron = makeCron("2026-05-01T07:59:59Z");
   const payload = { kind: "systemEvent", text: "x" } as const;
   const schedule = { kind: "cron", expr: "0 8 * * *", tz: "UTC" } as const;

@@ -25,7 +25,7 @@ const lazy = `
 
 const test = suite("late start");
 
-test("a failed start is tried again without anybody's asking", async () => {
+test("a failed start is retried without a request", async () => {
   const gateway = await startGateway({ files: { "plugins/lazy/plugin.ts": lazy } });
   try {
     await until("the failure", async () => (await gateway.request("GET", "/ready")).status === 503);

@@ -75,7 +75,7 @@ function open(
 const wrong: Settings = { enabled: true, jobs: { a: { right: false } } };
 const right: Settings = { enabled: true, jobs: { a: { right: true } } };
 
-test("an opening that fails leaves no check and no listener", async () => {
+test("a failed opening leaves no check and no listener", async () => {
   const { ctx, checks, listeners } = around();
   for (const fails of [{ sync: true }, { loop: true }]) {
     await open(ctx, wrong, fails).then(
@@ -97,7 +97,7 @@ test("wrong definitions keep the gateway from being ready until right ones are a
   assert.is(checks.size + listeners.size, 0);
 });
 
-test("what was wrong at the start keeps no other change from being applied", async () => {
+test("a mistake at the start does not prevent other changes from being applied", async () => {
   const { ctx, unready } = around();
   const entries = await open(ctx, wrong);
   await entries.apply({ ...wrong, jobs: { ...wrong.jobs, b: { right: true } } });

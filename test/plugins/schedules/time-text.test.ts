@@ -4,7 +4,7 @@ import { test } from "../../support/suite.ts";
 
 const now = Date.parse("2027-01-31T06:30:00Z");
 
-test("times for people: in their zone, and how far away", () => {
+test("times are shown in their zone and relative to now", () => {
   const rows: [string | null, string | undefined, string][] = [
     ["2027-02-01T07:00:00.000Z", "Europe/Berlin", "Mon 08:00 Europe/Berlin, in 1 d"],
     ["2027-01-31T06:30:00.400Z", "UTC", "Sun 06:30 UTC, now"],

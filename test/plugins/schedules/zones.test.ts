@@ -64,7 +64,7 @@ const middleOf = ({ at, before, after }: Jump): Date => new Date(at + (before + 
 const inWords = ({ zone, at, before, after }: Jump): string =>
   `${zone} ${new Date(at).toISOString()} ${(after - before) / 60_000} min`;
 
-test("there are jumps to try", () => {
+test("there are time changes to test", () => {
   assert.ok(jumps.length > 300, `${jumps.length} jumps`);
   assert.ok(
     jumps.some(({ before, after }) => after < before) &&
@@ -87,7 +87,7 @@ test("a daily job at a time in the jump fires once on each of three days", () =>
   }
 });
 
-test("a gap fires at its end, what comes twice at its first pass", () => {
+test("a time in a gap fires at the gap's end, and a repeated time at its first occurrence", () => {
   for (const jump of jumps) {
     const { zone, at, before, after } = jump;
     const time = middleOf(jump);
@@ -130,7 +130,7 @@ test("an hourly job follows real time through every jump", () => {
   }
 });
 
-test("a name of an expression means the same in capitals", () => {
+test("names in an expression may be written in capitals", () => {
   const schedule = parseSchedule(
     { kind: "cron", expr: "@Hourly", tz: "Europe/Berlin" },
     FROM,

@@ -54,7 +54,7 @@ async function expectAll(store: Store, ids: readonly string[]): Promise<void> {
   }
 }
 
-test("kill -9 at any moment: what was acknowledged is there, what was finished stays finished, once", async () => {
+test("after kill -9 at any moment, acknowledged items exist and finished ones stay finished, once", async () => {
   let added = 0;
   for (let round = 0; round < 8; round++) {
     const writer = startWriter(t.file, [`r${round}`, "16", "0", "queue"]);
@@ -88,7 +88,7 @@ function numberOf(id: string): number {
   return Number(id.split("-")[2]);
 }
 
-test("two processes on one file: both get through, nothing is lost or damaged", async () => {
+test("two processes on one file both make progress, and nothing is lost or damaged", async () => {
   const writers = ["a", "b"].map((name) => startWriter(t.file, [name, "8", "40"]));
   await Promise.all(writers.map((writer) => writer.ended));
   for (const writer of writers) {
@@ -142,7 +142,7 @@ test("every acknowledged batch was synced, as seen from outside the process", as
   console.log(`  40 single writes: ${single} syncs; 200 writes of 40 callers: ${grouped} syncs`);
 });
 
-test("a full disk refuses, loses nothing, and is forgotten when there is room again", async () => {
+test("on a full disk, writes are refused and nothing is lost, and they succeed once there is room again", async () => {
   // the limit on file size is the smallest full disk there is: writes beyond it fail with EFBIG
   const writer = startWriter(
     t.file,

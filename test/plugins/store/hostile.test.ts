@@ -21,7 +21,7 @@ test.before(() => {
 });
 test.after(() => void process.umask(umask));
 
-test("file, log and copies are the user's own, and so are the directories made for them", async () => {
+test("the file, its log and its copies are private to the user, and so are the directories created for them", async () => {
   const dir = join(temporaryDir("portico-modes-"), "made", "for it");
   const store = openStore({ url: `file:${dir}/a.db`, log: quietLog() });
   await store.kv.set("n", "k", 1);
@@ -39,7 +39,7 @@ test("file, log and copies are the user's own, and so are the directories made f
   await copy.close();
 });
 
-test("a file that others could read is closed to them when it is opened", async () => {
+test("a file that others could read becomes private when it is opened", async () => {
   const file = join(temporaryDir("portico-modes-"), "a.db");
   for (const end of ["", "-wal", "-shm"]) closeSync(openSync(`${file}${end}`, "w", 0o666));
   chmodSync(file, 0o644);
@@ -60,7 +60,7 @@ test("a payload comes back unchanged, with its NUL characters", async () => {
   await store.close();
 });
 
-test("a directory that was there keeps its mode: it may be shared", async () => {
+test("an existing directory keeps its mode, since it may be shared", async () => {
   const dir = join(temporaryDir("portico-modes-"), "shared");
   mkdirSync(dir, { mode: 0o755 });
   const store = openStore({ url: join(dir, "a.db"), log: quietLog() });

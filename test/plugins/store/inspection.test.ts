@@ -66,7 +66,7 @@ function alter(name: string, sql: string): void {
   db.close();
 }
 
-test("one that is sound is said to be, with what it holds", async () => {
+test("a sound store is reported as sound, with its contents", async () => {
   for (const words of [[], [own], [`file:${own}`], [copy], [here("killed.db")]]) {
     const { code, stdout, stderr } = await check(...words);
     assert.equal([code, stderr.replace(/^checking .*\n/, "")], [0, ""], words.join());
@@ -120,7 +120,7 @@ for (const [name, message] of [
   });
 }
 
-test("without a gateway and a store there is nothing to check, and none is made", async () => {
+test("without a gateway and a store there is nothing to check, and no store is created", async () => {
   const empty = temporaryDir("portico-inspection-");
   const { code, stderr } = await porticoHere(empty, ["store", "check"]);
   assert.is(code, 1);

@@ -88,7 +88,7 @@ testOfFile(
   },
 );
 
-test("a write that is refused changes no count, and hides none that came with it", async () => {
+test("a refused write changes no count, and does not hide the counts of its batch", async () => {
   assert.is(await store.items.count("turn", "queued"), 0);
   const item = (id: string, kind: unknown) => ({ id, lane: "a", kind: kind as string, body: 0 });
   const results = await Promise.allSettled([

@@ -50,7 +50,7 @@ async function withStore<T>(file: string, work: (store: Store) => Promise<T>): P
 const idsIn = async (store: Store): Promise<string[]> =>
   (await store.items.list()).map(({ id }) => id).sort();
 
-test("what was accepted comes into the tables, with its key and its place in the limit", async () => {
+test("accepted entries are moved into the tables with their key and their share of the limit", async () => {
   const file = join(temporaryDir("portico-journal-"), "portico.db");
   await withStore(file, (store) => store.open());
   writeJournal(file, [encode(1, acceptance("a")), encode(2, acceptance("b"))]);
@@ -64,7 +64,7 @@ test("what was accepted comes into the tables, with its key and its place in the
   await withStore(file, async (store) => assert.equal(await idsIn(store), ["a", "b"]));
 });
 
-test("an entry that is in the tables already is not added again", async () => {
+test("an entry that the tables already contain is not added again", async () => {
   const file = join(temporaryDir("portico-journal-"), "portico.db");
   await withStore(file, (store) => store.open());
   writeJournal(file, [encode(1, acceptance("a"))]);
@@ -84,7 +84,7 @@ test("a torn entry and the bytes after it from an earlier round are no entries",
   await withStore(file, async (store) => assert.equal(await idsIn(store), ["a", "b"]));
 });
 
-test("an entry that the tables refuse does not keep the others, nor the store from being opened", async () => {
+test("an entry that the tables refuse does not block the others or the opening of the store", async () => {
   const file = join(temporaryDir("portico-journal-"), "portico.db");
   await withStore(file, (store) => store.open());
   const refused = { items: [{ id: "x", lane: "main", kind: null, body: 1 }] };

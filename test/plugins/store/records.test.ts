@@ -33,7 +33,7 @@ testOfFile("nothing is opened before it is used", async () => {
   assert.ok(existsSync(t.file));
 });
 
-test("a slot of a schedule is taken by one of two gateways, with its work", async () => {
+test("one of two gateways takes a slot of a schedule, with its work", async () => {
   const other = t.another();
   const nextAt = t.clock.now + 1000;
   await store.schedules.put({
@@ -105,7 +105,7 @@ test("schedules whose last run failed are found by their state, whatever their e
   );
 });
 
-test("a poll's cursor and its events go together, by one of two", async () => {
+test("a poll's cursor and its events are written together, by one of two gateways", async () => {
   const first = await store.schedules.put({
     kind: "poll",
     id: "p",
@@ -195,7 +195,7 @@ for (const max of [3, 100, 5000]) {
   });
 }
 
-test("a refused caller is let in after Retry-After, and not before", async () => {
+test("a refused caller is admitted after Retry-After, and not before", async () => {
   for (let n = 0; n < 3; n++) assert.ok((await store.take("k", 1, 3, 1000)).allowed);
   const refused = await store.take("k", 1, 3, 1000);
   assert.equal([refused.allowed, refused.remaining, refused.limit], [false, 0, 3]);
@@ -221,7 +221,7 @@ test("rate limits hold over a restart", async () => {
   assert.not((await again.take("k", 1, 3, 60_000)).allowed);
 });
 
-test("of several who add one key, one does; it is free again when it has gone or come to its end", async () => {
+test("of several callers that add one key, one succeeds, and the key is free again once it is removed or expired", async () => {
   const add = (value: number) => store.kv.add("a", "k", value, { ttlMs: 100 });
   assert.equal((await Promise.all([add(1), add(2), add(3)])).filter(Boolean).length, 1);
   const first = await store.kv.get("a", "k");
@@ -236,7 +236,7 @@ test("of several who add one key, one does; it is free again when it has gone or
   assert.ok(await add(7));
 });
 
-test("keys and values: by namespace, by prefix, with an end", async () => {
+test("keys and values are separated by namespace, listed by prefix, and expire", async () => {
   await store.kv.set("a", "x:1", { n: 1 });
   await store.kv.set("a", "x:2", null);
   await store.kv.set("a", "y", "text", { ttlMs: 100 });
@@ -312,7 +312,7 @@ test("keys from outside may be of any length; one that is listed has an end", as
   assert.is(await store.kv.get("n", long("")), undefined);
 });
 
-test("sessions: transcript in order, clearing keeps the session and never reuses a number", async () => {
+test("a session's transcript is in order, and clearing keeps the session and never reuses a number", async () => {
   const say = (text: string) => ({ role: "user", body: { role: "user", content: text } });
   await store.sessions.append("s", [say("one"), say("two")]);
   await store.sessions.put("s", { title: "T", gone: 1 });
@@ -352,7 +352,7 @@ function payloadOf(n: number): string | undefined {
   return n === 77 ? "long ".repeat(10_000) : `{"n":${n},"nul":"\0"}`;
 }
 
-test("deliveries that come together are as if each had come alone", async () => {
+test("deliveries that are written together are stored as if written alone", async () => {
   const deliveries = Array.from({ length: 150 }, (_, n) => ({
     id: `d${String((n * 7) % 150).padStart(3, "0")}`,
     source: n % 10 === 0 ? "agent" : "wake",
@@ -543,7 +543,7 @@ test("the character that stands for NUL comes back as itself out of JSON", async
   assert.equal((await store.deliveries.get("d"))?.meta, body);
 });
 
-test("deliveries and runs: newest first, pruned", async () => {
+test("deliveries and runs are listed newest first and pruned", async () => {
   for (let n = 1; n <= 5; n++) {
     await store.deliveries.append({
       id: `d${n}`,
@@ -783,7 +783,7 @@ testOfFile(
   },
 );
 
-test("a closed store rejects, a wrong URL says so", async () => {
+test("a closed store rejects calls, and a wrong URL is reported", async () => {
   await store.close();
   await store.kv.set("n", "k", 1).then(
     () => assert.unreachable(),

@@ -33,7 +33,7 @@ const tokens = (amount: number, more: Partial<ReservationRequest> = {}): Reserva
 const reserve = (id: string, ...requests: ReservationRequest[]) =>
   store.reservations.reserve({ id, holder: "one", ttlMs: 30_000 }, requests);
 
-test("of many at once so many are let in as fit, over all who share the store", async () => {
+test("of many concurrent requests, as many as fit are admitted, over all gateways that share the store", async () => {
   const stores = [store, t.another()];
   const results = await Promise.all(
     Array.from({ length: 60 }, (_, i) =>
@@ -54,7 +54,7 @@ test("sums of fractions fill a limit exactly", async () => {
   assert.not((await reserve("more", usd(0.1, { max: 1 }))).allowed);
 });
 
-test("a request that does not fit into one limit holds nothing of the others", async () => {
+test("a request that exceeds one limit reserves nothing of the others", async () => {
   assert.not((await reserve("a", usd(1), tokens(101))).allowed);
   const { states } = await reserve("b", usd(4), tokens(100));
   assert.equal(
@@ -66,7 +66,7 @@ test("a request that does not fit into one limit holds nothing of the others", a
   );
 });
 
-test("settling gives back what was reserved and charges what was used", async () => {
+test("settling releases the reservation and charges the use", async () => {
   await reserve("a", usd(3), tokens(80));
   await store.reservations.settle("a", [
     { key: "key:k:usd", window: period, amount: 0.5 },
@@ -82,7 +82,7 @@ test("settling gives back what was reserved and charges what was used", async ()
   assert.ok((await reserve("c", usd(3.5))).allowed, "a failed request costs nothing");
 });
 
-test("another reservation of the same request takes the place of the first", async () => {
+test("another reservation of the same request replaces the first", async () => {
   await reserve("a", usd(3), tokens(80));
   const { allowed, states } = await reserve("a", usd(4));
   assert.equal([allowed, states[0]?.reserved], [true, 4]);
@@ -108,7 +108,7 @@ test("tokens leave their window, money stays until its period ends", async () =>
   assert.ok((await reserve("e", usd(4, { window: next }))).allowed);
 });
 
-test("a count that is new begins with the costs of its key or channel in the usage", async () => {
+test("a new counter begins with the costs of its key or channel in the usage", async () => {
   await store.usage.append([
     { key: "k", channel: "c", cost: 1.5 },
     { key: "k", channel: "d", cost: 1.5, at: START - 1 },
@@ -124,7 +124,7 @@ test("a count that is new begins with the costs of its key or channel in the usa
   assert.is((await reserve("c", usd(0))).states[0]?.used, 1.5, "what is settled is not read twice");
 });
 
-test("reservations of a process that died go; those of one that lives stay", async () => {
+test("reservations of a dead process are removed, and those of a living one stay", async () => {
   await reserve("a", usd(3));
   await store.reservations.reserve({ id: "b", holder: "two", ttlMs: 30_000 }, [usd(1)]);
   t.clock.now += 20_000;
@@ -136,7 +136,7 @@ test("reservations of a process that died go; those of one that lives stay", asy
   assert.not((await reserve("d", usd(0.5))).allowed);
 });
 
-test("a guess that exceeds the whole limit is let in alone, while something is left", async () => {
+test("an estimate that exceeds the whole limit is admitted alone while something is left", async () => {
   const guess = tokens(1100, { isGuess: true });
   assert.not((await reserve("strict", tokens(1100))).allowed, "what the caller asked for itself");
   assert.ok((await reserve("a", guess)).allowed);

@@ -39,7 +39,7 @@ async function left(retention: Partial<Retention>): Promise<string[]> {
   return (await t.store.items.list()).map(({ id }) => id).sort();
 }
 
-test("0 keeps what ended, whatever another setting forgets", async () => {
+test("0 keeps ended items, whatever another setting forgets", async () => {
   await endThree();
   t.clock.now += 400 * DAY_MS;
   assert.equal(await left({}), ["cancelled", "dead", "done"]);
@@ -54,7 +54,7 @@ test("a longer time for what is done outlasts a shorter one for what is dead", a
   assert.equal(await left({ itemsDays: 365, deadDays: 0 }), []);
 });
 
-test("the dead stay where only the done are forgotten", async () => {
+test("dead items stay if only done ones are forgotten", async () => {
   await endThree();
   t.clock.now += 20 * DAY_MS;
   assert.equal(await left({ itemsDays: 14, deadDays: 90 }), ["dead"]);

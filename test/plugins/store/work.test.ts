@@ -49,7 +49,7 @@ test("a lane runs one item at a time, in order; lanes run side by side", async (
   assert.equal(done?.attempts, 1);
 });
 
-test("many that are added at once each stay unchanged, whether or not they are alike", async () => {
+test("items that are added at once each stay unchanged, whether or not they are alike", async () => {
   const alike = (n: number) => n < 40 || n % 7 > 0;
   const items = Array.from({ length: 107 }, (_, n) => ({
     id: `i${n}`,
@@ -125,7 +125,7 @@ test("a retry keeps its place in the lane and waits", async () => {
   assert.equal([third.item.attempts, third.item.failures], [3, 1]);
 });
 
-test("what is due is not starved by a stream of new work", async () => {
+test("due items are not starved by a stream of new work", async () => {
   await store.enqueue({ items: [turn("old", "old")] });
   assert.ok(
     await store.finish(await claimNext(), { state: "retry", at: t.clock.now + 1000, error }),
@@ -162,7 +162,7 @@ test("dead items show, can be replayed, and do not block their lane", async () =
   assert.is(again?.attempts, 0);
 });
 
-test("a paused item keeps what it has done, holds its lane and no failure, and is woken", async () => {
+test("a paused item keeps its progress and its lane, counts no failure, and is woken", async () => {
   await store.enqueue({ items: [turn("a1"), turn("a2")] });
   const at = t.clock.now + 60_000;
   assert.ok(await store.finish(await claimNext(), { state: "paused", at, body: { step: 2 } }));
@@ -180,7 +180,7 @@ test("a paused item keeps what it has done, holds its lane and no failure, and i
   assert.not(await store.items.wake("a1"), "it runs");
 });
 
-test("cancelling: a queued item goes, a running one loses its lease, an ended one stays", async () => {
+test("a cancelled item is removed while queued, loses its lease while running, and stays once ended", async () => {
   await store.enqueue({ items: [turn("a1"), turn("a2"), turn("a3")] });
   const claim = await claimNext();
   assert.ok(await store.items.cancel("a2"));
@@ -199,7 +199,7 @@ test("the same id is added once", async () => {
   );
 });
 
-test("a known key gets the first answer again and writes nothing, until it is forgotten", async () => {
+test("a known key returns the first result again and writes nothing until it is forgotten", async () => {
   const dedup = { key: "k", ttlMs: 1000, answer: { turnId: "a1" } };
   assert.is((await store.enqueue({ dedup, items: [turn("a1")] })).duplicate, undefined);
   const again = await store.enqueue({
@@ -320,7 +320,7 @@ test("a settling lane waits for quiet, but not for ever", async () => {
   assert.is((await claimNext()).item.id, "t1");
 });
 
-test("what belongs together is written together", async () => {
+test("related writes are committed together", async () => {
   await store.enqueue({
     items: [turn("a1")],
     deliveries: [
@@ -350,7 +350,7 @@ test("what belongs together is written together", async () => {
   assert.is((await store.sessions.get("s"))?.meta["title"], "T");
 });
 
-test("a call that fails takes nobody of its batch with it, and leaves nothing of its own", async () => {
+test("a failing call affects no other of its batch and leaves nothing behind", async () => {
   const good = [turn("g1"), turn("g2", "b")].map((item) => store.enqueue({ items: [item] }));
   const bad = store.enqueue({ items: [turn("b1", "c"), turn("b2", "d", { body: 10n })] });
   await Promise.all(good);
@@ -362,7 +362,7 @@ test("a call that fails takes nobody of its batch with it, and leaves nothing of
   assert.equal(ids(await store.claim("w", 9, LEASE, ["turn"])), ["g1", "g2"]);
 });
 
-test("new work is signalled after it is durable", async () => {
+test("new work is announced after it is durable", async () => {
   const claimedIds: (string | undefined)[] = [];
   const signalled = new Promise<void>((resolve) => {
     store.onWork("turn", () => {
@@ -405,7 +405,7 @@ testOfFile("claiming and finishing go through indexes, however many items wait",
   );
 });
 
-test("looking, and forgetting what has ended", async () => {
+test("items can be listed, and ended ones are forgotten", async () => {
   await store.enqueue({ items: [turn("a1"), turn("a2")] });
   const claim = await claimNext();
   const [lane] = await store.items.lanes();
@@ -420,7 +420,7 @@ test("looking, and forgetting what has ended", async () => {
   assert.equal(await store.check(), []);
 });
 
-test("shares: lanes beyond a holder's share are passed over, until one of its lanes is free", async () => {
+test("lanes beyond a holder's share are skipped until one of its lanes is free", async () => {
   const item = (id: string, lane: string, holder?: string) => ({
     id,
     lane,

@@ -15,7 +15,7 @@ test("letters beyond ASCII stay readable however often they are read", () => {
   assert.is(parseUrl(texts[1]!)?.host, "169.254.169.254");
 });
 
-test("a base is taken for what is relative, and what is none is undefined", () => {
+test("a base resolves relative URLs, and an invalid URL is undefined", () => {
   assert.is(parseUrl("/a", "http://x.example/b")?.href, "http://x.example/a");
   for (const text of ["", "/a", "http://", "http://a b/"])
     assert.is(parseUrl(text), undefined, text);

@@ -109,7 +109,7 @@ test("a request is a span, and is kept while the collector is away", async () =>
   assert.is(warnings().length, 2, "away and back are each said once");
 });
 
-test("a failure is one, a stream is measured, and other routes have their names", async () => {
+test("a failed request is a failed span, a stream is measured, and other routes have their names", async () => {
   assert.is((await ask({ model: "gone/gpt-x" })).status, 502);
   const failed = await spanNamed("chat gpt-x");
   assert.equal([failed.status.code, failed.attributes["error.type"]], [2, "502"]);
@@ -122,7 +122,7 @@ test("a failure is one, a stream is measured, and other routes have their names"
   await spanNamed("embeddings emb");
 });
 
-test("who sends a traceparent has the request in its own trace; what is none is passed over", async () => {
+test("a request with a traceparent belongs to that trace, and an invalid one is ignored", async () => {
   const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
   const messages = [{ role: "user", content: "hi" }];
   const traced = async (traceparent: string, path: string, body: object): Promise<Span> => {

@@ -116,7 +116,7 @@ for (const model of Object.keys(SEVERAL)) {
   });
 }
 
-test("hidden reasoning is no nonsense where the request leaves room for it", async () => {
+test("hidden reasoning is plausible if the request leaves room for it", async () => {
   NONSENSE["thinking"] = { ...REAL, completion_tokens: 30_000, total_tokens: 30_012 };
   await ask("whole/thinking");
   assert.is((await row("whole", "thinking")).completionTokens, 30_000);
@@ -124,7 +124,7 @@ test("hidden reasoning is no nonsense where the request leaves room for it", asy
   assert.is((await row("stream", "thinking")).estimated, 1, "but not beyond max_tokens");
 });
 
-test("a whole response tells its cost", async () => {
+test("a whole response states its cost", async () => {
   const { headers } = await ask("whole/good");
   assert.is(headers.get("x-portico-cost"), "0.000026");
   const streamed = await ask("stream/good", { stream: true });
@@ -147,7 +147,7 @@ test("a key's limits that rely on estimates are reported", async () => {
   assert.match(listed.stdout, /warning: held: the key's limits rely on estimates/);
 });
 
-test("models tell their context window and price, where they are known", async () => {
+test("models list their context window and price if known", async () => {
   const readModel = async (id: string) => gateway.json("GET", `/v1/models/${id}`);
   const known = await readModel("whole/gpt-4o-mini");
   assert.is(known.context_window, 128_000);

@@ -56,7 +56,7 @@ for (const [provider, model] of [
   });
 }
 
-test("what is not in the list has no price; what runs here costs nothing", () => {
+test("an unlisted model has no price, and a local one costs nothing", () => {
   assert.is(
     costOf({ channel: "c", provider: "openai", model: "nobody-knows" }, usage(1, 1), NOW),
     undefined,
@@ -68,7 +68,7 @@ test("what is not in the list has no price; what runs here costs nothing", () =>
   assert.is(costOf({ channel: "c", provider: "ollama", model: "llama" }, usage(1, 1), NOW), 0);
 });
 
-test("nonsense of an upstream is no tokens", () => {
+test("implausible counts of an upstream are ignored", () => {
   const odd = { prompt_tokens: "7", completion_tokens: Number.NaN, total_tokens: -3 } as never;
   assert.is(costOf({ channel: "c", provider: "openai", model: "gpt-4o" }, odd, NOW), 0);
 });

@@ -82,7 +82,7 @@ const ask = (model: string, more: object = {}) =>
 const row = async (channel: string, model: string, from = gateway) =>
   (await from.json("GET", `/usage?by=channel,model&channel=${channel}&model=${model}`)).rows[0];
 
-test("a whole answer counts with its provider's tokens, and with their price", async () => {
+test("a whole response counts with its provider's tokens and their price", async () => {
   await (await ask("main/gpt-4o-mini")).json();
   const { averageMs, p50Ms, p95Ms, firstByteP50Ms, firstByteP95Ms, ...amounts } = await row(
     "main",
@@ -107,7 +107,7 @@ test("a whole answer counts with its provider's tokens, and with their price", a
   });
 });
 
-test("sums by alias and by principal: what clients named, and on whose behalf", async () => {
+test("usage is summed by alias and by principal", async () => {
   const other = await startGateway({
     config: { ...configFor(up), models: { smart: "main/gpt-4o-mini" } },
   });
@@ -139,7 +139,7 @@ test("sums by alias and by principal: what clients named, and on whose behalf", 
   }
 });
 
-test("a stream's usage is asked for, counted, and kept from a client who did not want it", async () => {
+test("a stream's usage is requested, counted, and hidden from a client that did not request it", async () => {
   const text = await (await ask("main/gpt-4o", { stream: true })).text();
   assert.equal(
     up.seen.at(-1)!.raw,
@@ -157,7 +157,7 @@ test("a stream's usage is asked for, counted, and kept from a client who did not
   assert.equal([requests, promptTokens, completionTokens, unmetered], [1, 1000, 100, 0]);
 });
 
-test("a stream's usage reaches a client who asked, and other stream options stay", async () => {
+test("a stream's usage reaches a client that requests it, and other stream options stay", async () => {
   const wanted = await (
     await ask("main/o3", { stream: true, stream_options: { include_usage: true } })
   ).text();
@@ -173,7 +173,7 @@ test("a stream's usage reaches a client who asked, and other stream options stay
   assert.is((await row("main", "o3")).promptTokens, 2000);
 });
 
-test("an upstream that refuses the question for usage gets the request without it, from then on at once", async () => {
+test("an upstream that refuses the usage option receives the request without it, and from then on at once", async () => {
   const before = up.seen.length;
   const first = await ask("strict/strict", { stream: true });
   assert.equal([first.status, first.headers.get("x-portico-attempts")], [200, "1"]);
@@ -194,7 +194,7 @@ test("streamUsage: false leaves the caller's bytes alone", async () => {
   assert.is((await row("quiet", "gpt-4o")).unmetered, 1);
 });
 
-test("the usage of an answer without any is estimated", async () => {
+test("the usage of a response without any is estimated", async () => {
   await (await ask("main/silent")).json();
   const silent = await row("main", "silent");
   assert.equal([silent.requests, silent.unmetered, silent.estimated], [1, 1, 1]);
@@ -212,7 +212,7 @@ test("a model without a known price says so; prices of one's own win", async () 
   assert.equal([own.costUsd, own.unpriced], [(500 * 10 + 500 * 1 + 100 * 100) / 1e6, 0]);
 });
 
-test("a large answer that passes unread is counted by its end", async () => {
+test("a large response that passes unparsed is counted by its end", async () => {
   assert.is(
     ((await (await ask("main/large")).json()) as any).choices[0].message.content.length,
     1_200_000,
@@ -220,7 +220,7 @@ test("a large answer that passes unread is counted by its end", async () => {
   assert.is((await row("main", "large")).promptTokens, 1000);
 });
 
-test("a client that leaves a stream is no error, and is charged for what it got", async () => {
+test("a client that leaves a stream is not an error, and is charged for the received part", async () => {
   const leaving = new AbortController();
   const body = { model: "main/hangs", messages, stream: true };
   const response = await gateway.request("POST", "/v1/chat/completions", body, {
@@ -311,11 +311,11 @@ for (const [query, param] of [
   });
 }
 
-test("only the owner may look", async () => {
+test("only the owner may read the usage", async () => {
   assert.is((await gateway.request("GET", "/usage", undefined, { token: null })).status, 401);
 });
 
-test("what was counted outlives the gateway, also what was not yet written when it stopped", async () => {
+test("counts survive the gateway, including those not yet written when it stopped", async () => {
   const home = makeHome();
   const config = { ...configFor(up), usage: { flushMs: 3_600_000 } };
   const first = await startGateway({ home, config });
@@ -330,7 +330,7 @@ test("what was counted outlives the gateway, also what was not yet written when 
   }
 });
 
-test("it is written in time without anybody asking", async () => {
+test("counts are written in time without a request", async () => {
   const home = makeHome();
   const gateway = await startGateway({
     home,

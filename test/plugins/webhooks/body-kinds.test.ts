@@ -108,7 +108,7 @@ test("a signature covers the compressed bytes or what they hold, and nothing els
   }
 });
 
-test("what is no JSON and has no known type is 415", async () => {
+test("a body that is not JSON and has no known type receives a 415", async () => {
   const { status, body } = await sendRaw(
     "/hooks/note",
     { "content-type": "application/octet-stream" },
@@ -133,7 +133,7 @@ for (const [mapping, body, expected] of kinds)
     }
   });
 
-test("a body that is not what the mapping says is 400", async () => {
+test("a body of another kind than the mapping's receives a 400", async () => {
   const { status, body } = await sendRaw("/hooks/asJson", { "content-type": "text/plain" }, "a=1");
   assert.equal([status, body.error.code], [400, "invalid_json"]);
 });
@@ -176,7 +176,7 @@ test("a replay reads the body in the same way", async () => {
   assert.match((await gateway.ended(replay.turnId)).result, "A bug & more");
 });
 
-test("a sender that asks first gets the response, and starts nothing", async () => {
+test("a sender's verification request receives its response and starts nothing", async () => {
   const query = "hub.mode=subscribe&hub.challenge=%3Cb%3E12345";
   for (const method of ["GET", "HEAD"]) {
     const response = await fetch(`${gateway.url}/hooks/asked?${query}`, { method });
@@ -208,7 +208,7 @@ test("a GET without a response of its own starts a turn", async () => {
   assert.is((await fetch(`${gateway.url}/hooks/button?id=7`)).status, 401);
 });
 
-test("other methods are 405, with those that the mapping takes", async () => {
+test("other methods receive a 405 that lists the mapping's methods", async () => {
   const rows: [path: string, method: string, allow: string][] = [
     ["note", "GET", "POST"],
     ["put", "POST", "PUT, PATCH"],

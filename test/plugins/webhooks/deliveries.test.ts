@@ -42,7 +42,7 @@ interface Row {
 const newest = async (filter = "") =>
   (await gateway.json<{ deliveries: Row[] }>("GET", `/webhooks/deliveries${filter}`)).deliveries;
 
-test("every request is in the log with what became of it", async () => {
+test("every request is in the log with its outcome", async () => {
   const { body } = await gateway.send(
     "/hooks/agent",
     { message: "x" },
@@ -137,7 +137,7 @@ test("a request has one row, however the turn ends that it waits for, and whethe
   );
 });
 
-test("a short secret is hidden where it signs somebody in, and nowhere taken for one", async () => {
+test("a short secret is masked where it authenticates, and equal text elsewhere is not", async () => {
   const mapping = {
     match: { "headers.x-event": "push", "query.team": "us" },
     message: "{body.use} {query.team} of {headers.authorization}",
@@ -346,7 +346,7 @@ test("only allowed addresses may call", async () => {
   }
 });
 
-test("without a section there are no webhooks; with a token they are on; without credentials nobody gets in", async () => {
+test("webhooks need a section, a token switches them on, and without credentials every request is refused", async () => {
   for (const [webhooks, headers, status] of [
     [undefined, {}, 404],
     [{ token: "t0ken" }, { authorization: "Bearer t0ken" }, 200],
@@ -396,7 +396,7 @@ test("a gateway that starts with a wrong mapping refuses that one, and takes the
   }
 });
 
-test("a mapping that was wrong at the start bars no change of anything else, and comes back with one that is refused", async () => {
+test("a mapping that was invalid at the start does not block other changes", async () => {
   const wrong = { message: "no address" };
   const other = await startReceiver({
     mappings: { ü: wrong, good: { match: {}, message: "{body.x}" } },
@@ -446,7 +446,7 @@ test("a mapping that was wrong at the start bars no change of anything else, and
   }
 });
 
-test("the limit holds in any window", async () => {
+test("the limit applies to any window", async () => {
   const windowMs = 1500;
   const limited = await startReceiver({ rateLimit: { maxRequests: 5, windowMs } });
   try {

@@ -37,7 +37,7 @@ function raw(text: string): Promise<string> {
   });
 }
 
-test("wake answers with an event id, and the event can be looked at", async () => {
+test("wake responds with an event id, and the event can be read", async () => {
   const { status, body, headers } = await gateway.send("/hooks/wake", {
     text: "the build is red",
     metadata: { source: "ci" },
@@ -64,7 +64,7 @@ test("a wake with mode now reaches a finished turn", async () => {
   assert.match(event.result, /at once please/);
 });
 
-test("agent answers with a turn in the given session; it ends with a result", async () => {
+test("agent responds with a turn in the named session, which ends with a result", async () => {
   const { status, body } = await gateway.send("/hooks/agent", {
     message: "say hello",
     session: "webhook:test",
@@ -79,7 +79,7 @@ test("agent answers with a turn in the given session; it ends with a result", as
   assert.match(turn.result, /<<<UNTRUSTED context id=[0-9a-f]+>>>/);
 });
 
-test("null for what is optional is as good as nothing; for what is required it is not", async () => {
+test("null counts as absent for optional members and is refused for required ones", async () => {
   const nulls = {
     model: null,
     channel: null,
@@ -108,7 +108,7 @@ test("without a session each turn has one of its own", async () => {
   assert.is.not(first?.body.sessionId, two?.body.sessionId);
 });
 
-test("wait answers at the turn's end with the result", async () => {
+test("wait responds with the result at the turn's end", async () => {
   const { status, body } = await gateway.send("/hooks/agent", {
     message: "wait for me",
     wait: true,
@@ -117,7 +117,7 @@ test("wait answers at the turn's end with the result", async () => {
   assert.is(body.result, "wait for me");
 });
 
-test("wait answers with the turn's error", async () => {
+test("wait responds with the turn's error", async () => {
   const { status, body } = await gateway.send("/hooks/agent", {
     message: "x",
     model: "no-such-model",
@@ -225,7 +225,7 @@ test("the order of the checks: method, size, credentials, key, limit, content ty
   assert.equal(again.body, first.body);
 });
 
-test("a token is taken from either header, and never otherwise", async () => {
+test("a token is accepted from either header, and from nowhere else", async () => {
   const ok = { text: "x" };
   const statusWith = async (headers: Record<string, string>, path = "/hooks/wake") =>
     (await gateway.send(path, ok, headers)).status;
@@ -252,7 +252,7 @@ test("a token is taken from either header, and never otherwise", async () => {
   assert.match(twice, /^HTTP\/1\.1 401 /);
 });
 
-test("the same idempotency key gets the first answer and starts nothing", async () => {
+test("a repeated idempotency key receives the first response and starts nothing", async () => {
   for (const name of ["idempotency-key", "x-github-delivery", "webhook-id"]) {
     const headers = withToken({ [name]: `key-${name}` });
     const first = await gateway.send(
@@ -373,7 +373,7 @@ test("states are for webhooks' own turns, and for those who hold a token", async
   await open.text();
 });
 
-test("a store that cannot be written answers 503, and takes nothing", async () => {
+test("an unwritable store leads to a 503, and nothing is accepted", async () => {
   const { default: Database } = (await import("libsql")) as unknown as {
     default: new (file: string) => { exec(sql: string): void; close(): void };
   };

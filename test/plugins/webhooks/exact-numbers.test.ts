@@ -42,7 +42,7 @@ test.before(async () => {
 });
 test.after(() => gateway.stop());
 
-test("in templates, in every form that holds JSON", async () => {
+test("templates keep the digits in every form that contains JSON", async () => {
   const forms: [type: string, body: string][] = [
     ["application/json", `{"id":${A},"customer":{"no":${B}}}`],
     ["application/json; charset=latin1", `{"id":${A},"customer":{"no":${B}}}`],
@@ -104,7 +104,7 @@ test("the delivery log shows the digits, and a replay reads them", async () => {
   assert.is(sessionId, `webhook:order:${B}`);
 });
 
-test("the context of a task keeps them too", async () => {
+test("the context of a task keeps the digits too", async () => {
   const session = "webhook:task";
   const body = `{"message":"Look it up","session":"${session}","wait":true,"context":{"id":${A}}}`;
   assert.is((await gateway.send("/hooks/agent", body)).status, 200);
@@ -112,7 +112,7 @@ test("the context of a task keeps them too", async () => {
   assert.match(JSON.stringify(messages), A);
 });
 
-test("the owner's own task keeps them, and hooks read them as a text", async () => {
+test("the owner's own task keeps the digits, and hooks read them as a string", async () => {
   const response = await gateway.send(
     "/agent",
     `{"message":"Look it up","session":"own","wait":true,"context":{"id":${A}}}`,

@@ -11,7 +11,7 @@ import type { VerifyConfig } from "../../../plugins/webhooks/schema.ts";
 import { assertLinear } from "../../support/growth.ts";
 import { test } from "../../support/suite.ts";
 
-test("whatever is read from outside takes time in line with its size", () => {
+test("reading external input takes time in proportion to its size", () => {
   const raw = (text: string) => Buffer.from(text);
   assertLinear(
     "the mask of a form",

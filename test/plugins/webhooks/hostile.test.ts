@@ -109,7 +109,7 @@ test("refused requests push no accepted delivery out of the log, and leave next 
   assert.equal(times, [...times].sort().reverse());
 });
 
-test("who has tried too often leaves no more rows", async () => {
+test("a caller over the limit of attempts leaves no more rows", async () => {
   const own = await startReceiver({ log: { keep: 50, keepRefused: 1000 } });
   try {
     for (let i = 0; i < 60; i++)
@@ -249,7 +249,7 @@ test("secrets are masked by name in forms, JSON and XML", async () => {
   }
 });
 
-test("names that JavaScript has a meaning for are names like any other", async () => {
+test("names with a meaning in JavaScript are ordinary names", async () => {
   for (const path of [
     "/hooks/__proto__",
     "/hooks/constructor",

@@ -35,7 +35,7 @@ function throwUnlessBroken(outcome: PromiseSettledResult<void>): void {
   if (outcome.status === "rejected" && !isBrokenConnection(outcome.reason)) throw outcome.reason;
 }
 
-test("kills lose nothing", async () => {
+test("no acknowledged request is lost over kills", async () => {
   const began = performance.now();
   let rounds = 0;
   const home = makeHome("portico-kill-");

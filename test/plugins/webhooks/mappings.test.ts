@@ -213,7 +213,7 @@ test("without placeholders, or a message, the whole payload is fenced", async ()
   assert.equal(JSON.parse(fenced(await promptOf("/hooks/nothing", [1, "two"]))), [1, "two"]);
 });
 
-test("forms are taken, a payload field that is JSON too", async () => {
+test("forms are accepted, and so is a payload field with JSON", async () => {
   const body = new URLSearchParams({
     command: "/deploy",
     text: "now",
@@ -232,13 +232,13 @@ test("forms are taken, a payload field that is JSON too", async () => {
   assert.match(other.text, /JSON, a form .* XML or text/);
 });
 
-test("bodies that are very deep are refused, scalars are not", async () => {
+test("very deep bodies are refused, but scalars are accepted", async () => {
   const deep = "[".repeat(5000) + "]".repeat(5000);
   assert.is((await gateway.send("/hooks/plain", deep)).body.error.code, "invalid_request_error");
   assert.is(fenced(await promptOf("/hooks/plain", "42")), "42");
 });
 
-test("a mapping can wake", async () => {
+test("a mapping can wake the agent", async () => {
   const { body } = await gateway.send("/hooks/wakes", { who: "the door" });
   assert.match(body.eventId, /^evt_/);
   const event = await until("the heartbeat", async () => {
@@ -293,12 +293,12 @@ for (const what of ["throw", "hang", "loop", "later"]) {
   });
 }
 
-test("a transform that leaves its directory, or is not there, does not run", async () => {
+test("a transform outside its directory, or a missing one, does not run", async () => {
   for (const name of ["outside", "absent"])
     assert.is((await gateway.send(`/hooks/${name}`, {})).status, 500, name);
 });
 
-test("a saved transform is taken at the next delivery; a broken one leaves the last", async () => {
+test("a saved transform applies to the next delivery, and a broken one leaves the previous one active", async () => {
   gateway.write(
     "transforms/shape.ts",
     `import { mark } from "./mark.ts"; export default ({ body }: any) => ({ a: body.a + mark });`,

@@ -324,7 +324,7 @@ for (const [name, { event, ping, timed }] of Object.entries(senders)) {
   });
 }
 
-test("of a sender that names no delivery, the same body about another event is another delivery", async () => {
+test("if a sender names no delivery, the same body for another event is another delivery", async () => {
   const body = { action: "opened", issue: { number: 8 } };
   const first = await post("github", { headers: { "x-github-event": "issues" }, body });
   assert.match(first.body.turnId, /^turn_/);

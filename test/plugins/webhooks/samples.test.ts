@@ -35,7 +35,7 @@ function catching(path: string) {
   return state;
 }
 
-test("what the match does not take, such as a sender's ping, becomes a sample only where any may", async () => {
+test("a request that the match refuses, such as a sender's ping, becomes a sample only if any request may", async () => {
   const [fitting, any] = [catching("opened"), catching("opened?any=true")];
   await until("any", async () => {
     await gateway.send("/hooks/opened", { kind: "ping" });
@@ -69,7 +69,7 @@ test("a challenge never becomes a sample", async () => {
   assert.is((await caught.caught).sample.body.type, "event_callback");
 });
 
-test("a catch that found none says what it waited for", async () => {
+test("a catch without a request reports what it waited for", async () => {
   for (const query of ["timeout=0.05", "timeout=0.05&any=true"]) {
     const response = await gateway.request("POST", `/webhooks/samples/opened?${query}`);
     const { error } = (await response.json()) as { error: { code: string; message: string } };

@@ -60,7 +60,7 @@ async function bodyOf(type: string, body: string | Uint8Array): Promise<unknown>
   return JSON.parse(/>>>\n[^\n]*\n([\s\S]*?)\n<<<END/.exec(result)?.[1] ?? "");
 }
 
-test("what does not match is skipped with 200, and shows so", async () => {
+test("a request that does not match is skipped with 200 and recorded as skipped", async () => {
   const response = await gateway.send("/hooks/opened", { action: "closed" });
   assert.is(response.status, 200);
   assert.is(response.body.outcome, "skipped");
@@ -71,7 +71,7 @@ test("what does not match is skipped with 200, and shows so", async () => {
   assert.is(deliveries[0].source, "opened");
 });
 
-test("multipart forms: fields, files, a payload", async () => {
+test("multipart forms have fields, files and a payload", async () => {
   const form = new FormData();
   form.append("event", "media.play");
   form.append("tag", "a");
@@ -99,7 +99,7 @@ test("multipart forms: fields, files, a payload", async () => {
     );
 });
 
-test("the first of one is read like the first of several, in XML", async () => {
+test("in XML, the first of one element is read like the first of several", async () => {
   const stepOf = async (type: string, body: string) => {
     const { turnId } = (
       await gateway.send("/hooks/first", body, withToken({ "content-type": type }))
@@ -116,7 +116,7 @@ test("the first of one is read like the first of several, in XML", async () => {
   );
 });
 
-test("XML as an object, text as text", async () => {
+test("XML is read as an object, and text as a string", async () => {
   const xml =
     '<?xml version="1.0"?><build id="7"><step>a &amp; b</step><step/><note lang="en">c</note></build>';
   const wanted = {
@@ -140,7 +140,7 @@ test("XML as an object, text as text", async () => {
   assert.is(odd.status, 415);
 });
 
-test("bodies in other encodings, named by the sender or by the document", async () => {
+test("bodies in other encodings are decoded as the sender or the document states", async () => {
   const xml = (encoding: string) => `<?xml version="1.0" encoding="${encoding}"?><a>Grüße</a>`;
   const wide = Buffer.from(`\ufeff${xml("utf-16")}`, "utf16le");
   const rows: [type: string, body: Buffer, wanted: unknown][] = [
@@ -207,7 +207,7 @@ test("bodies in other encodings, named by the sender or by the document", async 
   assert.match((await gateway.ended(again.turnId)).result, /"text": "Grüße"/);
 });
 
-test("a mapping answers in its own words", async () => {
+test("a mapping's response has its own status and body", async () => {
   const response = await gateway.send("/hooks/ticket?q=now", { id: "T-1" });
   assert.is(response.status, 201, response.text);
   assert.is(response.headers.get("content-type"), "application/vnd.ticket+json");
@@ -222,7 +222,7 @@ test("a mapping answers in its own words", async () => {
   assert.is(empty.text, "");
 });
 
-test("with wait, the answer has the turn's result; a repeat gets the same", async () => {
+test("with wait, the response has the turn's result, and a repeat receives the same", async () => {
   for (let i = 0; i < 2; i++) {
     const response = await gateway.send(
       "/hooks/asked",
@@ -237,7 +237,7 @@ test("with wait, the answer has the turn's result; a repeat gets the same", asyn
   assert.match(plain.body.result, /Say hello/);
 });
 
-test("a key names its own sessions and models, the main token any", async () => {
+test("a key may use its own sessions and models, and the main token any", async () => {
   const rows: [string, Record<string, string>, number][] = [
     ["ci-token", {}, 200],
     ["ci-token", { session: "webhook:ci:1" }, 200],
@@ -258,7 +258,7 @@ test("a key names its own sessions and models, the main token any", async () => 
   }
 });
 
-test("a key goes on with the session that it got without naming one", async () => {
+test("a key can continue the session that it received without naming one", async () => {
   const { body } = await gateway.send("/hooks/agent", { message: "x" }, bearer("ci-token"));
   assert.is(body.sessionId, `webhook:ci:${body.turnId}`);
   const next = await gateway.send(

@@ -101,7 +101,7 @@ function scene({ pick = () => 0, refuses = () => false }: Options = {}) {
   };
 }
 
-test("who votes late for an older version keeps nobody from the newer one", async () => {
+test("a late vote for an older version does not block the newer one", async () => {
   const group = scene();
   for (const worker of [0, 1]) group.arrive(worker);
   group.save("v2");
@@ -116,7 +116,7 @@ test("who votes late for an older version keeps nobody from the newer one", asyn
   assert.equal(group.problems(), [undefined, undefined]);
 });
 
-test("a worker that comes with the new version does not keep the others from it", async () => {
+test("a worker that starts with the new version does not block the others from it", async () => {
   const group = scene();
   for (const worker of [0, 1, 2]) group.arrive(worker);
   group.save("v2");
@@ -128,7 +128,7 @@ test("a worker that comes with the new version does not keep the others from it"
   assert.equal(group.actives(), ["v2", "v2", "v2"]);
 });
 
-test("what was refused and comes again is voted on again", async () => {
+test("a refused version that is saved again is voted on again", async () => {
   const broken = new Set(["v2"]);
   const group = scene({ refuses: (worker, id) => worker === 0 && broken.has(id) });
   for (const worker of [0, 1, 2]) group.arrive(worker);
@@ -152,7 +152,7 @@ test("what was refused and comes again is voted on again", async () => {
   assert.equal(group.problems(), [undefined, undefined, undefined]);
 });
 
-test("a vote that another one overtakes differs from one that is refused", async () => {
+test("an overtaken vote differs from a refused one", async () => {
   const codes = async (vote: Partial<Vote>) => {
     const votes = createVotes(0, () => {});
     const decided = votes
@@ -174,7 +174,7 @@ test("a vote that another one overtakes differs from one that is refused", async
   assert.is(await codes(castVotes[0]!), "conflict");
 });
 
-test("a worker that has voted while it looked has answered", async () => {
+test("a vote of a worker during its scan counts as its response", async () => {
   const sent: Vote[] = [];
   const votes = createVotes(0, (vote) => sent.push(vote));
   votes.onLook(async () => {
@@ -187,7 +187,7 @@ test("a worker that has voted while it looked has answered", async () => {
   assert.equal(sent, [{ subject: "hooks.a", id: "v2", error: undefined }]);
 });
 
-test("two changes of which each worker has seen another are both taken up", async () => {
+test("two changes, of which each worker has noticed another, are both activated", async () => {
   const sentVotes: { worker: number; vote: Vote }[] = [];
   const ballots = createBallots({
     voters: () => [0, 1],
@@ -233,7 +233,7 @@ async function saveAmidTrouble(
   group.arrive(worker);
 }
 
-test("in whatever order it happens, all have what was saved last, be it seen by one of them", async () => {
+test("in any order of events, all workers have the last save, even if only one noticed it", async () => {
   for (let seed = 1; seed <= 150; seed++) {
     let state = seed;
     const pick = (count: number) => {

@@ -33,7 +33,7 @@ for (const [what, config, message] of [
   });
 }
 
-test("one that cannot be replaced for a while is tried until it can", async () => {
+test("a worker that cannot be replaced for a while is retried until it can", async () => {
   const gateway = await spawnGateway({ config: { gateway: { workers: 2 } } });
   try {
     const file = join(gateway.home, "portico.json");
@@ -55,7 +55,7 @@ test("one that cannot be replaced for a while is tried until it can", async () =
   }
 });
 
-test("one that is stopped is passed by, killed and replaced, and a save waits for its successor", async () => {
+test("a frozen worker is bypassed, killed and replaced, and a save waits for its successor", async () => {
   const gateway = await spawnGateway({ config: { gateway: { workers: 2 } } });
   try {
     const running = async (): Promise<number[]> =>
@@ -127,7 +127,7 @@ function forkWorker(home: string, ...early: object[]) {
   return { child, ended, next: (type: string) => Promise.race([waitForMessage(type), ended]) };
 }
 
-test("a worker begins, whatever it hears of the others before", async () => {
+test("a worker starts whatever messages about the others arrive first", async () => {
   const home = makeHome();
   writeFileSync(
     join(home, "portico.json"),
@@ -144,7 +144,7 @@ test("a worker begins, whatever it hears of the others before", async () => {
   assert.is((await ended).code, 0);
 });
 
-test("one that is stopped before it begins ends", async () => {
+test("a worker that is stopped before it starts exits", async () => {
   const { ended } = forkWorker(
     makeHome(),
     { type: "ready", workers: [0] },

@@ -77,13 +77,13 @@ test.after(async () => {
   upstream.server.close();
 });
 
-test("both answer", async () => {
+test("both workers respond", async () => {
   const all = await answers();
   assert.is(all.length, 2, String(all));
   pids = all.map((text) => text.split(" ")[1] as string);
 });
 
-test("a hook that is saved runs in both before info says so", async () => {
+test("a saved hook runs in both workers before info reports it", async () => {
   save("return { reply: `two ${process.pid}` };");
   await until("the new version", async () => (await info()).loaded.generation > 1);
   assert.equal(
@@ -92,7 +92,7 @@ test("a hook that is saved runs in both before info says so", async () => {
   );
 });
 
-test("a broken one runs in none, and a later one in both", async () => {
+test("a broken hook runs in no worker, and a repaired one in both", async () => {
   save("return {{;");
   const broken = await untilRight(info, ({ state }) => state === "stale");
   assert.ok(broken.error);
@@ -108,7 +108,7 @@ test("a broken one runs in none, and a later one in both", async () => {
   );
 });
 
-test("one that loads in one worker only runs in none, and the error says where", async () => {
+test("a hook that loads in one worker only runs in none, and the error names the worker", async () => {
   const [path, text] = Object.entries(
     hookFiles("who", "return { reply: `four ${process.pid}` };"),
   )[1] as [string, string];
@@ -124,7 +124,7 @@ test("one that loads in one worker only runs in none, and the error says where",
   );
 });
 
-test("a changed configuration is active in both once it was set", async () => {
+test("a changed configuration is active in both workers once it is set", async () => {
   const file = join(gateway.home, "portico.json");
   const config = JSON.parse(readFileSync(file, "utf8"));
   writeFileSync(file, JSON.stringify({ ...config, models: { nick: "echo" } }));
@@ -141,7 +141,7 @@ test("a changed configuration is active in both once it was set", async () => {
   assert.is((await ask(gateway, "POST", "/kernel/config/refresh")).json.problem, null);
 });
 
-test("a hook that is switched off and on is so in both", async () => {
+test("a hook is switched off and on in both workers", async () => {
   await ask(gateway, "POST", "/kernel/hooks/who/disable");
   assert.equal(await modelReplies("echo"), Array(6).fill("hi"));
   save('if (event.context.content !== "go") return { reply: `five ${process.pid}` };');
@@ -152,7 +152,7 @@ test("a hook that is switched off and on is so in both", async () => {
   );
 });
 
-test("each of them describes the routes of both, also of servers that only one has", async () => {
+test("each worker describes the routes of both, including servers of only one", async () => {
   const documents = await times(4, async () => (await ask(gateway, "GET", "/openapi.json")).json);
   for (const { paths } of documents) {
     assert.ok(paths["/snapshot"]?.get, "the browser's");
@@ -160,7 +160,7 @@ test("each of them describes the routes of both, also of servers that only one h
   }
 });
 
-test("status, metrics, log and runs of hooks count over both", async () => {
+test("status, metrics, log and hook runs cover both workers", async () => {
   const [first, other] = await times(
     2,
     async () => (await ask(gateway, "GET", "/kernel/status")).json,
@@ -201,7 +201,7 @@ test("status, metrics, log and runs of hooks count over both", async () => {
   );
 });
 
-test("the feed shows the events of both", async () => {
+test("the feed shows the events of both workers", async () => {
   const feed = watch(gateway, "GET", "/events?name=message:received");
   await feed.opened;
   await untilRight(
@@ -241,7 +241,7 @@ test("the browser's routes work from any connection", async () => {
   assert.equal(new Set(missing.map(({ status, json }) => `${status} ${json.error.code}`)).size, 1);
 });
 
-test("a node is the first worker's, whichever it has knocked at", async () => {
+test("a node belongs to the first worker, whichever it connected to", async () => {
   const names = ["left", "right", "left"];
   const sockets = names.slice(0, 2).map((name) => knock(gateway, name));
   await Promise.all(
@@ -365,7 +365,7 @@ test("a worker that is killed is replaced; the other goes on, its own streams en
   );
 });
 
-test("one that dies again and again is replaced at once each time", async () => {
+test("a worker that dies repeatedly is replaced at once each time", async () => {
   const dead = [pids[1] as string];
   for (let n = 0; n < 4; n++) {
     const victim = (await running(dead)).find((pid) => pid !== pids[0]) as string;
@@ -376,7 +376,7 @@ test("one that dies again and again is replaced at once each time", async () => 
   assert.not.match(gateway.output(), /is replaced in \d+ ms/);
 });
 
-test("SIGTERM ends all in order", async () => {
+test("SIGTERM ends all workers in order", async () => {
   await gateway.kill("SIGTERM");
   assert.is(gateway.child.exitCode, 0);
 });

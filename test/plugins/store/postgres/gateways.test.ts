@@ -31,14 +31,14 @@ async function open(count: number, url = server.emptyUrl()): Promise<Store[]> {
 }
 const turn = (id: string, lane = "a") => ({ id, lane, kind: "turn", body: { id } });
 
-test("four that start at once make the tables once", async () => {
+test("four gateways that start at once create the tables once", async () => {
   const all = await open(4);
   await Promise.all(all.map((store, n) => store.kv.set("n", `k${n}`, n)));
   assert.equal(await all[0]?.kv.list("n"), ["k0", "k1", "k2", "k3"]);
   assert.equal(await all[0]?.check(), []);
 });
 
-test("the first backlog is worked off through the index of what waits, though the server has not looked at it yet", async () => {
+test("the first backlog is processed through the index of waiting items, even before the server has analysed the table", async () => {
   const url = server.emptyUrl();
   const schema = /search_path%3D(\w+)/.exec(url)?.[1] ?? assert.unreachable(url);
   const [store] = (await open(1, url)) as [Store];
@@ -58,7 +58,7 @@ test("the first backlog is worked off through the index of what waits, though th
   assert.ok(Number(server.sql(read)) < 1000, `${server.sql(read)} rows were read`);
 });
 
-test("one hears at once of work that another has put in", async () => {
+test("a gateway is notified at once of work that another one adds", async () => {
   const [a, b] = (await open(2)) as [Store, Store];
   const notified = new Promise<void>((resolve) => b.onWork("turn", resolve));
   await a.enqueue({ items: [turn("t1")] });
@@ -86,7 +86,7 @@ for (const [what, schema] of [
   });
 }
 
-test("a gateway is seen by another user of the database, who may not see what it does", async () => {
+test("another database user sees that a gateway is connected, without seeing its queries", async () => {
   const url = server.emptyUrl();
   const [gateway] = (await open(1, url)) as [Store];
   await gateway.enqueue({ items: [turn("t1")] });
@@ -104,7 +104,7 @@ test("a gateway is seen by another user of the database, who may not see what it
   assert.is(listening?.n, 2);
 });
 
-test("what others write to the stores' channel ends nobody, and only makes them look for work", async () => {
+test("foreign notifications on the stores' channel end no gateway and only make it look for work", async () => {
   const url = server.emptyUrl();
   const [a, b] = (await open(2, url)) as [Store, Store];
   let looked = 0;
@@ -118,7 +118,7 @@ test("what others write to the stores' channel ends nobody, and only makes them 
   await until("b to hear of a's work", () => looked > before);
 });
 
-test("a limit is exact over all, and what is known to one is known to all", async () => {
+test("a limit is exact over all gateways, and a key that one knows is known to all", async () => {
   const all = await open(4);
   const limit = { key: "k", max: 25, windowMs: 60_000 };
   const accepted = await Promise.all(
@@ -196,7 +196,7 @@ test("lanes keep their order, each item is finished once, and a slot fires once,
   assert.equal(await (all[2] as Store).check(), []);
 });
 
-test("connections that are cut under load: nothing acknowledged is lost, nothing is there twice", async () => {
+test("when connections are cut under load, nothing acknowledged is lost and nothing exists twice", async () => {
   const all = await open(2);
   const acknowledged: string[] = [];
   let over = false;
@@ -222,7 +222,7 @@ test("connections that are cut under load: nothing acknowledged is lost, nothing
   assert.equal(await (all[1] as Store).check(), []);
 });
 
-test("a server that crashes and comes back: writes wait for it, others are heard again", async () => {
+test("when a server crashes and restarts, writes wait for it and notifications arrive again", async () => {
   const [a, b] = (await open(2)) as [Store, Store];
   await a.kv.set("n", "before", 1);
   await server.stop("immediate");
@@ -238,7 +238,7 @@ test("a server that crashes and comes back: writes wait for it, others are heard
   });
 });
 
-test("a server that stays away: 503 in time, health says so, and all is well when it is back", async () => {
+test("while a server stays away, requests receive 503 in time and health reports it, and all works once it is back", async () => {
   const [store] = (await open(1)) as [Store];
   await server.stop();
   const error = await store.kv.set("n", "k", 1).then(
@@ -270,7 +270,7 @@ async function startProxy(connected: (socket: Socket) => void) {
   return { through, close: () => proxy.close() };
 }
 
-test("a server that asks for a password which the address has not is not kept waiting", async () => {
+test("a server that asks for a password that the address lacks is not kept waiting", async () => {
   const ended: Promise<unknown>[] = [];
   const proxy = await startProxy((socket) => ended.push(once(socket, "close")));
   try {
@@ -332,7 +332,7 @@ test("a server that accepts no writes, and one whose disk is full: the status sa
   }
 });
 
-test("connections that have gone silent are given up for new ones", async () => {
+test("silent connections are replaced by new ones", async () => {
   const before = new Set<Socket>();
   const proxy = await startProxy((socket) => before.add(socket));
   try {
@@ -438,7 +438,7 @@ test("a store that a newer version of Portico wrote is refused", async () => {
   await newer.close();
 });
 
-test("two gateways share a turn's queue: what one takes in, either runs, and both show it", async () => {
+test("two gateways share the queue of turns: either runs what one accepts, and both show it", async () => {
   const url = server.tcpUrl();
   const gateways = await Promise.all(
     [1, 2].map(() => startGateway({ config: { store: { url } } })),

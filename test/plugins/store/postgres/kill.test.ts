@@ -21,7 +21,7 @@ test.after(async () => {
   await server.stop();
 });
 
-test("what either has acknowledged reaches its end, each session in order, each request once", async () => {
+test("all requests that either gateway acknowledged finish, each session in order and each request once", async () => {
   const config = {
     store: { url: server.emptyUrl() },
     agents: { defaults: { model: "echo", heartbeat: { every: "0", cooldownMs: 50 } } },

@@ -120,7 +120,7 @@ for (let seed = 1; seed <= 3; seed++) {
   });
 }
 
-test("a write that changes what it has not declared is refused, and changes nothing", async () => {
+test("a write that changes undeclared rows is refused and changes nothing", async () => {
   const engine: Engine = openEngine({ url: server.emptyUrl(), log: quietLog() });
   try {
     const write = engine.write({
@@ -140,7 +140,7 @@ test("a write that changes what it has not declared is refused, and changes noth
   }
 });
 
-test("a gateway goes on when another one has brought the tables up to date meanwhile", async () => {
+test("a gateway continues if another one has migrated the tables meanwhile", async () => {
   const url = server.emptyUrl();
   const [store] = (await open(url)) as [Store];
   const turn = (id: string) => ({ id, lane: id, kind: "turn", body: {} });

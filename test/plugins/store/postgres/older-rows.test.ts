@@ -46,7 +46,7 @@ function blockOf(block: number): string {
     VALUES ('${ids.at(-1)}', '${ids[0]}', ${block}, 'wake', 'accepted', NULL, ${PER_BLOCK}, '${meta}', '${payload}');`;
 }
 
-test("deliveries that were packed are unpacked once, and keep what they had", async () => {
+test("packed deliveries are unpacked once and keep their content", async () => {
   const url = server.emptyUrl("older");
   const parts = migrations.slice(0, OLD_VERSION).flat() as string[];
   assert.ok(parts.every((part) => typeof part === "string"));

@@ -32,7 +32,7 @@ test.after(async () => {
   await server.stop();
 });
 
-test("the check of a process of this machine that is dead is made at once by another gateway", async () => {
+test("another gateway repeats the check of a dead process of this machine at once", async () => {
   const config = {
     store: { url: server.emptyUrl() },
     agents: { defaults: { model: "echo", heartbeat: { every: "0" } } },

@@ -166,7 +166,7 @@ for (const count of [2, 4]) {
   });
 }
 
-test("one that is paused beyond its lease wakes up late, and its finish is refused", async () => {
+test("a gateway that is paused beyond its lease wakes up late, and its finish is refused", async () => {
   await store.enqueue({ items: [{ id: "t1", lane: "a", kind: "turn", body: {} }] });
   const late = start("late", "hold");
   await until("its claim", () => late.said("claimed")[0] === "t1");

@@ -18,7 +18,7 @@ test.after(async () => {
   await server?.stop();
 });
 
-test("the gateway is not ready while its store is away, and says which plugin waits", async () => {
+test("the gateway is not ready while its store is unavailable, and names the plugin that waits", async () => {
   const ready = () => gateway.request("GET", "/ready", undefined, { token: null });
   assert.is((await ready()).status, 200);
   await server.stop("immediate");

@@ -46,7 +46,7 @@ test("a gateway opens no more connections than its pool has", async () => {
   assert.is(ask(`SELECT count(*) ${OURS}`), "5");
 });
 
-test("a statement that takes too long is given up, and the setting is named", async () => {
+test("a statement that takes too long is cancelled, and the error names the setting", async () => {
   const url = server.emptyUrl();
   const running = await start({ url, statementTimeoutMs: 200 });
   const schema = /search_path%3D(\w+)/.exec(url)?.[1];

@@ -70,7 +70,7 @@ for (const mode of ["verify-full", "verify-ca", "require"]) {
   });
 }
 
-test("without a word about TLS there is none", async () => {
+test("without a TLS setting, connections are not encrypted", async () => {
   assert.is(await connect("known", "application_name=portico"), "plain");
 });
 

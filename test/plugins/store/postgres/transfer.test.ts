@@ -111,7 +111,7 @@ test("every table of the migrations is known with its key", () => {
   }
 });
 
-test("there and back again everything is as it was, and work goes on", async () => {
+test("after a move there and back, everything is unchanged and work continues", async () => {
   const [first, middle, last] = [fileUrl(), server.emptyUrl(), fileUrl()];
   await fill(first);
   const there = await move(first, middle);
@@ -130,7 +130,7 @@ test("there and back again everything is as it was, and work goes on", async () 
   }
 });
 
-test("what was broken off goes on where it was; another source is refused", async () => {
+test("an interrupted move continues where it stopped, and another source is refused", async () => {
   const [from, to] = [fileUrl(), server.emptyUrl()];
   await fill(from);
   let reads = 0;
@@ -206,7 +206,7 @@ test("numbers are given behind those that came before the copy counts as whole",
   assert.type(markThen, "number");
 });
 
-test("rows are read and written so many at a time as fit, however large they are", async () => {
+test("rows are read and written in batches that fit, however large they are", async () => {
   const [from, middle, to] = [fileUrl(), server.emptyUrl(), fileUrl()];
   await using(from, async (store) => {
     for (let n = 0; n < 12; n++)
@@ -228,7 +228,7 @@ test("rows are read and written so many at a time as fit, however large they are
   assert.ok(most > 1024 * 1024 && most < 9 * 1024 * 1024, `${most} at a time`);
 });
 
-test("a source that is written to meanwhile is noticed", async () => {
+test("a source that changes during the move is noticed", async () => {
   const [from, to] = [fileUrl(), server.emptyUrl()];
   await fill(from);
   let reads = 0;
@@ -295,7 +295,7 @@ test("portico store check looks into a database without a gateway, and changes n
   );
 });
 
-test("portico store migrate moves this home's store, and says what it moved", async () => {
+test("portico store migrate moves this home's store and reports what it moved", async () => {
   const home = makeHome();
   await fill(`file:${home}/state/portico.db`);
   const url = server.emptyUrl();
@@ -319,7 +319,7 @@ test("portico store migrate moves this home's store, and says what it moved", as
   assert.match(nowhere.stderr, /--to cannot be used/);
 });
 
-test("a source that somebody uses, or that holds nothing, is not moved", async () => {
+test("a source that is in use or empty is not moved", async () => {
   for (const [name, from] of [
     ["a file", fileUrl()],
     ["PostgreSQL", server.emptyUrl()],
@@ -358,7 +358,7 @@ test("a target that a gateway uses is not moved into", async () => {
   }
 });
 
-test("of a damaged source nothing is moved", async () => {
+test("nothing of a damaged source is moved", async () => {
   const [from, to] = [fileUrl(), fileUrl()];
   await fill(from);
   const file = from.replace("file:", "");
@@ -397,7 +397,7 @@ test("of a damaged source nothing is moved", async () => {
   assert.not.ok(existsSync(to.replace("file:", "")));
 });
 
-test("a missing source is reported, and neither made nor moved", async () => {
+test("a missing source is reported, and neither created nor moved", async () => {
   const [missing, target] = [fileUrl(), fileUrl()];
   for (const from of [missing, missing.replace("file:", "file://"), missing.replace("file:", "")]) {
     const moved = await porticoHere(makeHome(), [

@@ -7,7 +7,7 @@ import { Writer } from "../../../../plugins/store/postgres/writer.ts";
 import { limitLock } from "../../../../plugins/store/sql/locks.ts";
 import { test } from "../../../support/suite.ts";
 
-test("a write that came while another one waited for the server does not start its wait again after it", async () => {
+test("a write that arrived while another waited for the server does not start its own wait after it", async () => {
   let attempts = 0;
   let second: Promise<unknown> | undefined;
   const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });

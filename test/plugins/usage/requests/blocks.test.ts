@@ -26,7 +26,7 @@ async function lines(range: Partial<RequestRange>): Promise<string[]> {
   return blocks.map((block) => block.lines);
 }
 
-test("the latest come first, as many as were asked for, then those after them", async () => {
+test("the latest requests come first, up to the limit, and then the ones before them", async () => {
   await add(block(10, 20, 5), block(30, 40, 5), block(21, 29, 5));
   assert.equal(await lines({}), ["30-40", "21-29", "10-20"]);
   assert.equal(await lines({ least: 5 }), ["30-40"]);
@@ -50,7 +50,7 @@ test("the latest come first, as many as were asked for, then those after them", 
   );
 });
 
-test("a block that began in the range is found, however long it is and whenever it ended", async () => {
+test("a block that began in the range is listed, however long it is and whenever it ended", async () => {
   await add(block(10, 500_000), block(100, 101), block(600, 601), block(400_000, 400_001));
   assert.equal(await lines({ until: 200 }), ["10-500000", "100-101"]);
   assert.equal(await lines({ since: 101, until: 101 }), ["10-500000", "100-101"]);
@@ -89,7 +89,7 @@ test("whole blocks go once enough newer requests are there, and none comes back"
   assert.is((await store.usage.requests({ since: 0, until: 9, least: 1 }))[0]?.number, 32);
 });
 
-test("they grow old like the sums", async () => {
+test("blocks expire like the sums", async () => {
   const day = 86_400_000;
   await store.usage.append([{ at: day }, { at: 9 * day }], {
     blocks: [block(day, day), block(day, 9 * day), block(9 * day, 9 * day)],
@@ -100,7 +100,7 @@ test("they grow old like the sums", async () => {
   assert.is((await store.usage.sum())[0]?.requests, 1);
 });
 
-test("sums alone make no block", async () => {
+test("sums alone create no block", async () => {
   await store.usage.append([{ requests: 3 }]);
   assert.equal([(await store.usage.sum())[0]?.requests, await lines({})], [3, []]);
 });

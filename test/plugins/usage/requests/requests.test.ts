@@ -66,7 +66,7 @@ async function ask(
 }
 const list = (query: string, from = gateway) => from.json("GET", `/usage/requests?${query}`);
 
-test("a request is found under the id that its answer had, with its price from the very first", async () => {
+test("a request is listed under the id of its response, with its price from the start", async () => {
   const before = Date.now();
   const id = await ask("main/gpt-4o-mini");
   const { requests, next, from, to } = await list("model=gpt-4o-mini");
@@ -152,7 +152,7 @@ for (const [query, param] of [
   });
 }
 
-test("only the owner may look", async () => {
+test("only the owner may read the usage", async () => {
   assert.is(
     (await gateway.request("GET", "/usage/requests", undefined, { token: null })).status,
     401,
