@@ -1,4 +1,4 @@
-/** The documentation: every page is served, says something, and search knows it. */
+/** The documentation: every page is served, has content, and is in the search index. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";

@@ -10,16 +10,16 @@ export async function useTool(
   args: unknown,
   turn: Record<string, unknown> = {},
 ): Promise<string> {
-  const asked = { message: "go", wait: true, session: "tools", ...turn };
+  const body = { message: "go", wait: true, session: "tools", ...turn };
   let result = "";
   gateway.script((request, { sessionKey }) => {
     // What the tool has started in another session runs at the same time.
-    if (sessionKey !== asked.session) return "done";
+    if (sessionKey !== body.session) return "done";
     if (request.messages.at(-1)?.role !== "tool") return call(name, args);
     result = removeFences(lastOf(request));
     return "done";
   });
-  await gateway.json("POST", "/agent", asked);
+  await gateway.json("POST", "/agent", body);
   return result;
 }
 

@@ -270,9 +270,9 @@ test("jobs that a key with more tools creates run on its behalf, and it sees no 
     { action: "rm", id: "owners" },
     { action: "run", id: "owners" },
   ]) {
-    const asked = toolCall("cron", args);
+    const pending = toolCall("cron", args);
     await callWebhook(g, "agent", secretOfWebhook("planner"), { message: "go", wait: true });
-    assert.not.match(asked.result(), "private words", args.action);
+    assert.not.match(pending.result(), "private words", args.action);
   }
   assert.is((await g.json("GET", "/cron/jobs/owners")).payload.text, "private words");
   await g.json("DELETE", "/cron/jobs/later");

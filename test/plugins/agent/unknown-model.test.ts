@@ -13,7 +13,7 @@ export default definePlugin({ name: "silent", setup(ctx) {
   ctx.add("provider", { name: "silent", complete: () => "never", models: () => { throw new Error("down"); } });
 } });`;
 
-/** `listed` names its models, `any` takes each name below `claude-`, `asked` says that it has only `scripted`. */
+/** `listed` names its models, `any` accepts each name that begins with `claude-`, `asked` reports that it has only `scripted`. */
 const CHANNELS = {
   listed: { provider: "scripted", models: ["gpt-4o"] },
   any: { provider: "scripted", models: ["claude-*"] },

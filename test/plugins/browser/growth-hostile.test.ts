@@ -1,4 +1,4 @@
-/** Texts of pages and callers: time grows with their length and not faster. A quadratic one would not end within the suite's time. */
+/** Texts of pages and callers: the time grows linearly with their length. A quadratic time would exceed the suite's limit. */
 import * as assert from "uvu/assert";
 import { test } from "../../support/suite.ts";
 import {

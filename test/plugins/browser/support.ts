@@ -134,7 +134,7 @@ const SHARED = {
   profiles: { usual: { cdpPort: 9222 } },
 };
 
-/** Posts the browser's tool a call, and gets the pages that were navigated to. */
+/** Sends a call to the browser's tool, and returns the visited pages. */
 const PROBE = `import { definePlugin } from "portico";
   export default definePlugin({ name: "probe", setup(ctx) {
     const seen = [];

@@ -15,11 +15,11 @@ test("a response passes through with the gateway's headers, and the request has 
   assert.is(response.headers.get("x-portico-model"), "gpt-x");
   assert.is(response.headers.get("x-portico-attempts"), "1");
   assert.ok(response.headers.get("x-request-id"));
-  const [seen] = up.seen;
-  assert.is(seen?.path, "/v1/chat/completions");
-  assert.is(seen?.headers.authorization, "Bearer sk-main");
-  assert.is(seen?.headers["x-extra"], "1");
-  assert.equal(seen?.body, { messages: hi, model: "gpt-x", unknown_field: { a: [1] } });
+  const [upstreamRequest] = up.seen;
+  assert.is(upstreamRequest?.path, "/v1/chat/completions");
+  assert.is(upstreamRequest?.headers.authorization, "Bearer sk-main");
+  assert.is(upstreamRequest?.headers["x-extra"], "1");
+  assert.equal(upstreamRequest?.body, { messages: hi, model: "gpt-x", unknown_field: { a: [1] } });
 });
 
 test("a request for a bare model that the upstream lists is sent byte for byte", async () => {

@@ -149,11 +149,11 @@ test("200 with an error body, an HTML page, nothing, broken JSON: 502", async ()
 });
 
 test("a byte order mark before a response or an error is removed", async () => {
-  const said = {
+  const upstreamBody = {
     choices: [{ index: 0, message: { role: "assistant", content: "Hé" }, finish_reason: "stop" }],
   };
   const choices: [number, unknown, RegExp][] = [
-    [200, said, /Hé/],
+    [200, upstreamBody, /Hé/],
     [400, { error: { message: "inside" } }, /"message":"inside"/],
   ];
   for (const stream of [false, true]) {
@@ -186,7 +186,7 @@ test("a JSON response to a stream request becomes a stream, with its tool calls 
 test("a JSON response that becomes a stream keeps its tokens, both forms of calls and their additional members", async () => {
   const logprobs = { content: [{ token: "é", logprob: -0.1, bytes: null, top_logprobs: [] }] };
   const extra_content = { google: { thought_signature: "c2ln" } };
-  const said = {
+  const upstreamMessage = {
     annotations: [
       { type: "url_citation", url_citation: { url: "https://a", start_index: 0, end_index: 1 } },
     ],
@@ -195,7 +195,7 @@ test("a JSON response that becomes a stream keeps its tokens, both forms of call
   };
   const fn = { name: "f", arguments: "{}" };
   const tool_calls = [{ id: "call_1", type: "function", function: fn, extra_content }];
-  const message = { role: "assistant", content: "é", ...said, tool_calls };
+  const message = { role: "assistant", content: "é", ...upstreamMessage, tool_calls };
   up.answer = (_, res) =>
     json(
       res,
@@ -207,7 +207,7 @@ test("a JSON response that becomes a stream keeps its tokens, both forms of call
   assert.equal(delta, {
     role: "assistant",
     content: "é",
-    ...said,
+    ...upstreamMessage,
     tool_calls: [{ index: 0, ...tool_calls[0] }],
   });
   assert.equal(choices.map((choice) => choice.logprobs).filter(Boolean), [logprobs]);

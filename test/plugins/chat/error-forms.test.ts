@@ -192,14 +192,14 @@ for (const [provider, status, body, [tokens, limit]] of TOO_LONG) {
     refuse(status, body);
     for (const stream of [false, true]) {
       for (const path of ["/v1/chat/completions", "/v1/responses"]) {
-        const [answered, error] = await ask(path, provider, { stream, input: "hi" });
+        const [responseStatus, error] = await ask(path, provider, { stream, input: "hi" });
         assert.equal(
-          [answered, error.code, error.type],
+          [responseStatus, error.code, error.type],
           [400, "context_length_exceeded", "invalid_request_error"],
         );
       }
-      const [answered, error] = await ask("/v1/messages", provider, { stream });
-      assert.equal([answered, error.type], [400, "invalid_request_error"]);
+      const [responseStatus, error] = await ask("/v1/messages", provider, { stream });
+      assert.equal([responseStatus, error.type], [400, "invalid_request_error"]);
       const figures = /^prompt is too long: (\d+) tokens > (\d+) maximum$/.exec(error.message);
       assert.ok(figures, error.message);
       if (tokens !== undefined) assert.is(Number(figures[1]), tokens);
@@ -242,8 +242,8 @@ test("similar messages are not mistaken for an error about a prompt that is too 
     [400, openai("Unknown parameter: 'context_length'")],
   ] as const) {
     refuse(status, body);
-    const [answered, error] = await ask("/v1/chat/completions", "openai");
-    assert.is(answered, status);
+    const [responseStatus, error] = await ask("/v1/chat/completions", "openai");
+    assert.is(responseStatus, status);
     assert.is.not(error.code, "context_length_exceeded", error.message);
   }
 });
@@ -279,8 +279,8 @@ test("an error event in a stream keeps the meaning of its code for limits and ov
   ];
   for (const [error, code, status, type] of cases) {
     up.answer = (_, res) => stream(res, data({ error }));
-    const [answered, first] = await ask("/v1/chat/completions", "openai", { stream: true });
-    assert.equal([answered, first.code], [status, code], JSON.stringify(error));
+    const [responseStatus, first] = await ask("/v1/chat/completions", "openai", { stream: true });
+    assert.equal([responseStatus, first.code], [status, code], JSON.stringify(error));
 
     up.answer = (_, res) => stream(res, chunk({ content: "a" }), data({ error }));
     const body = { model: "openai/m", max_tokens: 9, messages, stream: true };

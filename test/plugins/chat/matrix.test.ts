@@ -139,20 +139,21 @@ for (const dialect of dialects) {
     fake().next = { answer: { text: ["Wait"], reasoning: "hm", calls } };
     const first = await whole(dialect, { tools });
     const message = first.choices[0]?.message as OpenAI.ChatCompletionMessage;
-    const asked = message.tool_calls as Call[];
+    const receivedCalls = message.tool_calls as Call[];
     const expected = calls.map((call) => [call.name, call.args ?? {}]);
     assert.equal(
-      asked.map((call) => [call.function.name, JSON.parse(call.function.arguments)]),
+      receivedCalls.map((call) => [call.function.name, JSON.parse(call.function.arguments)]),
       expected,
     );
     if (dialect.clientId) {
       assert.equal(
-        asked.map((call) => call.id),
+        receivedCalls.map((call) => call.id),
         calls.map((call) => dialect.clientId?.(call.id)),
       );
     }
-    assert.is(new Set(asked.map((call) => call.id)).size, 3);
-    for (const call of asked) assert.ok(call.id.length <= 40, "longer ids are refused by OpenAI");
+    assert.is(new Set(receivedCalls.map((call) => call.id)).size, 3);
+    for (const call of receivedCalls)
+      assert.ok(call.id.length <= 40, "longer ids are refused by OpenAI");
 
     const again = await streamed(dialect, { tools });
     assert.equal(
@@ -164,7 +165,7 @@ for (const dialect of dialects) {
       assert.match(call.id ?? "", dialect.clientId?.("x") === "x" ? /./ : /^call_/);
 
     fake().next = { answer: { text: ["Done"] } };
-    const results = asked.map((call, i) => ({
+    const results = receivedCalls.map((call, i) => ({
       role: "tool" as const,
       tool_call_id: call.id,
       content: `result ${i}`,
@@ -179,14 +180,14 @@ for (const dialect of dialects) {
       turns.flatMap((turn) => turn.calls.map((call) => [call.name, call.args])),
       expected,
     );
-    const answered = turns.flatMap((turn) => turn.results);
+    const receivedResults = turns.flatMap((turn) => turn.results);
     assert.equal(
-      answered.map((result) => result.text),
+      receivedResults.map((result) => result.text),
       ["result 0", "result 1", "result 2"],
     );
     const ids = turns.flatMap((turn) => turn.calls.map((call) => call.id));
     assert.equal(
-      answered.map((result) => result.id),
+      receivedResults.map((result) => result.id),
       ids,
     );
     if (dialect.name === "openai" || dialect.name === "azure") return;

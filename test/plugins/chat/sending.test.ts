@@ -142,12 +142,15 @@ for (const [name, ask] of Object.entries(doors)) {
       secret("a SECRET, SE and SECRETSECRET SEC".match(new RegExp(`.{1,${size}}`, "g"))!);
       await mode("streaming");
       const text = await (await ask(true)).text();
-      const said = Array.from(
+      const receivedText = Array.from(
         text.matchAll(/"(?:content|text|delta)":"((?:[^"\\]|\\.)*)"/g),
         ([, part]) => part,
       ).join("");
-      assert.ok(said.includes("a [gone], SE and [gone][gone] SEC"), `${size}: ${said}`);
-      assert.not.ok(said.includes("SECRET"), said);
+      assert.ok(
+        receivedText.includes("a [gone], SE and [gone][gone] SEC"),
+        `${size}: ${receivedText}`,
+      );
+      assert.not.ok(receivedText.includes("SECRET"), receivedText);
       const pieces = await gateway.json<{ streamId: string; final: boolean; text: string }[]>(
         "GET",
         "/t/heard",
@@ -199,8 +202,11 @@ test("the events of one read form one piece, and an empty text forms none", asyn
   for (const [name, ask] of Object.entries(doors)) {
     await mode("streaming");
     await (await ask(true)).text();
-    const heard = await gateway.json<{ final: boolean; text: string }[]>("GET", "/t/heard");
-    const [first, ...others] = heard.map(({ text, final }) => [text, final]);
+    const receivedPieces = await gateway.json<{ final: boolean; text: string }[]>(
+      "GET",
+      "/t/heard",
+    );
+    const [first, ...others] = receivedPieces.map(({ text, final }) => [text, final]);
     // a turn knows only behind its text that no more comes
     const isTurn = /agent|turn/.test(name);
     assert.equal(first, ["a stream of words", !isTurn], name);

@@ -276,13 +276,13 @@ for (const [wayName, way] of Object.entries(ways)) {
   for (const [name, { streamed, calls }] of Object.entries(cases)) {
     test(`${wayName}: ${name}`, async () => {
       respondWithStream(streamed);
-      const got = await ask(way, true);
+      const receivedCalls = await ask(way, true);
       assert.equal(
-        got.map((call) => ({ name: call.name, args: call.args })),
+        receivedCalls.map((call) => ({ name: call.name, args: call.args })),
         calls,
       );
       assert.is(
-        new Set(got.map(({ id }) => id)).size,
+        new Set(receivedCalls.map(({ id }) => id)).size,
         calls.length,
         "each call has an id of its own",
       );

@@ -37,12 +37,12 @@ test("the loss of the store is reported, and stops no process", async () => {
 
 test("messages posted just before the end are delivered, and later ones are not", async () => {
   const t = temporaryStore();
-  const [one, other] = [boardOf("one", () => t.store), boardOf("other", () => t.store)];
+  const [first, other] = [boardOf("one", () => t.store), boardOf("other", () => t.store)];
   await other.board.look();
-  one.board.put(signal(1));
-  await one.board.close();
-  one.board.put(signal(2));
-  await one.board.close();
+  first.board.put(signal(1));
+  await first.board.close();
+  first.board.put(signal(2));
+  await first.board.close();
   await other.board.look();
   assert.equal(other.heard, [signal(1)]);
   await t.remove();

@@ -1,4 +1,4 @@
-/** What a channel or a key may be asked counts over four workers (on one file), and over gateways that share a PostgreSQL. */
+/** Limits of channels and keys count over four workers (on one file), and over gateways that share a PostgreSQL. */
 import * as assert from "uvu/assert";
 import { hashOf } from "../../../plugins/keys/grant.ts";
 import {

@@ -1,4 +1,4 @@
-/** Gateways of several processes, asked over a new connection each time, so that every worker has its turn. */
+/** Gateways of several processes; each request uses a new connection, so that every worker has its turn. */
 import { type Agent, request } from "node:http";
 import type { SpawnedGateway } from "../../support/gateway.ts";
 

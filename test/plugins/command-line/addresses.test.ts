@@ -1,4 +1,4 @@
-/** Which server the command line asks, with which token, and what it prints where that server is not Portico. */
+/** The server and token that the command line uses, and its output if the server is not Portico. */
 import { createServer, type RequestListener } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import type { AddressInfo } from "node:net";

@@ -1,4 +1,4 @@
-/** Commands that are made from routes: each asks a route that is mounted, and has an option for what that takes. */
+/** Commands that are derived from routes: each calls a mounted route and has options for its members. */
 import * as assert from "uvu/assert";
 import type { Command } from "../../../plugins/command-line/index.ts";
 import { commandFor } from "../../../plugins/command-line/route-command.ts";

@@ -49,7 +49,7 @@ export function makeCron(
     },
     /** Runs the jobs that are due now once. */
     look: () => runner.runDue(now),
-    /** Goes forward, waking at each due time as the loop does. */
+    /** Advances the clock and wakes at each due time, as the loop does. */
     async walk(to: string) {
       const end = Date.parse(to);
       for (;;) {

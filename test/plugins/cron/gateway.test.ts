@@ -92,8 +92,8 @@ test("one-shot jobs fire at their time and stay, disabled", async () => {
     })
   ).schedule;
   const job = await until("the run", async () => {
-    const found = await gateway.json("GET", "/cron/jobs/once");
-    return found.status === "disabled" ? found : undefined;
+    const currentJob = await gateway.json("GET", "/cron/jobs/once");
+    return currentJob.status === "disabled" ? currentJob : undefined;
   });
   assert.is(job.state.lastStatus, "ok");
   const { runs } = await gateway.json("GET", "/cron/jobs/once/runs");

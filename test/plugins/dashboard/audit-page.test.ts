@@ -1,4 +1,4 @@
-/** The page "Audit trail" in a real browser: who changed what is read off it. */
+/** The page "Audit trail" in a real browser: it shows changes with their principals. */
 import type { Browser } from "playwright-core";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";

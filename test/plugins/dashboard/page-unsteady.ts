@@ -1,4 +1,4 @@
-/** The dashboard where the gateway is slow, is cut off, or is asked for what is not there. */
+/** The dashboard with a slow or unreachable gateway, and with unknown entries. */
 import { openSection, test, testSignedIn, visitSignedIn } from "./support.ts";
 
 testSignedIn(

@@ -1,4 +1,4 @@
-/** The page "Requests" in a real browser: one request's story is read off it. */
+/** The page "Requests" in a real browser: it shows the history of one request. */
 import type { Browser } from "playwright-core";
 import * as assert from "uvu/assert";
 import { suite } from "../../support/suite.ts";

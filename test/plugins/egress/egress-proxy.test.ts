@@ -62,7 +62,7 @@ function connectRequest(host: string, toPort: number, command = 1): Buffer {
 }
 
 /** Sends bytes, and returns the proxy's reply with the socket. */
-async function send(...parts: Buffer[]): Promise<{ said: Buffer; socket: Socket }> {
+async function send(...parts: Buffer[]): Promise<{ received: Buffer; socket: Socket }> {
   const socket = connect({ port: proxy.port, host: "127.0.0.1", noDelay: true }).on(
     "error",
     () => {},
@@ -79,7 +79,7 @@ async function send(...parts: Buffer[]): Promise<{ said: Buffer; socket: Socket 
   for (const part of parts) await new Promise((resolve) => socket.write(part, resolve));
   await whole;
   socket.removeAllListeners("data");
-  return { said: received, socket };
+  return { received, socket };
 }
 
 /** The proxy's reply code to a request for a connection; 0 is success. */
@@ -87,8 +87,8 @@ async function ask(
   host: string,
   toPort: number,
 ): Promise<{ code: number | undefined; socket: Socket }> {
-  const { said, socket } = await send(GREETING, connectRequest(host, toPort));
-  return { code: said[3], socket };
+  const { received, socket } = await send(GREETING, connectRequest(host, toPort));
+  return { code: received[3], socket };
 }
 
 test("the proxy carries bytes both ways, and the end of each side", async () => {
@@ -112,7 +112,7 @@ test("the proxy accepts names and addresses, and a handshake in pieces", async (
     [Buffer.concat([GREETING, connectRequest("127.0.0.1", port)])],
     [...byte(Buffer.from([5, 3, 1, 0, 2])), ...byte(connectRequest("pub.test", port))],
   ]) {
-    assert.equal([...(await send(...parts)).said.subarray(0, 4)], [5, 0, 5, 0]);
+    assert.equal([...(await send(...parts)).received.subarray(0, 4)], [5, 0, 5, 0]);
   }
   exempt.pop();
   assert.is((await ask("::1", port)).code, 2, "an address of the other kind is judged too");
@@ -235,7 +235,7 @@ test("other commands, address types and protocols are refused", async () => {
     ],
   ];
   for (const [parts, reply] of cases) {
-    assert.equal([...(await send(...parts)).said.subarray(0, 4)], reply);
+    assert.equal([...(await send(...parts)).received.subarray(0, 4)], reply);
   }
   const socket = connect(proxy.port, "127.0.0.1");
   socket.end(Buffer.from([5]));

@@ -1,4 +1,4 @@
-/** A gateway that stands still for a moment, as on a busy machine, loses no connection that it was making. */
+/** A gateway that is suspended for a moment, as on a busy machine, loses no pending connection. */
 import { channel } from "node:diagnostics_channel";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";

@@ -48,20 +48,20 @@ test("a stream has the documented format, sends keep-alive comments, and ends on
     stream.comment("note");
   });
   const socket = request(gateway.port, "/feed");
-  let seen = "";
+  let received = "";
   socket.on("data", (chunk) => {
-    seen += chunk;
+    received += chunk;
   });
   const text = collect(socket);
-  await until("a keep-alive comment", () => seen.includes(": keep-alive\n\n"));
-  const { status, headers } = parseResponse(seen);
+  await until("a keep-alive comment", () => received.includes(": keep-alive\n\n"));
+  const { status, headers } = parseResponse(received);
   assert.is(status, 200);
   assert.match(headers["content-type"] ?? "", "text/event-stream");
   assert.match(headers["cache-control"] ?? "", "no-cache");
-  assert.match(seen, 'event: tick\ndata: {"a":1}\n\n');
-  assert.match(seen, "data: two\ndata: lines\n\n");
-  assert.match(seen, "event: bad name: x\ndata: y\n\n");
-  assert.match(seen, ": note\n\n");
+  assert.match(received, 'event: tick\ndata: {"a":1}\n\n');
+  assert.match(received, "data: two\ndata: lines\n\n");
+  assert.match(received, "event: bad name: x\ndata: y\n\n");
+  assert.match(received, ": note\n\n");
   assert.is(stream?.closed, false);
   await gateway.stop();
   await text;
@@ -82,7 +82,7 @@ test("events of one turn of the event loop are sent together and in order, and n
     text += chunk;
   });
   await until("the head", () => text.includes("\r\n\r\n"));
-  /** Sizes of the chunks of what comes after `send`, RFC 9112 section 7.1. */
+  /** The sizes of the chunks that follow `send`, RFC 9112 section 7.1. */
   const chunksOf = async (events: string[]): Promise<number[]> => {
     text = "";
     for (const each of events) stream?.send(undefined, each);

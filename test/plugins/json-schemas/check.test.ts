@@ -1,4 +1,4 @@
-/** Schemas that make a check work without end, and what checks say. */
+/** Schemas that would make a check run endlessly, and the messages of checks. */
 import { createSchemaCheck, TooMuchText } from "portico/json-schemas";
 import * as assert from "uvu/assert";
 import { suite } from "../../support/suite.ts";

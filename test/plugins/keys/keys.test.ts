@@ -361,7 +361,9 @@ test("a budget without effect is reported with the models that have no price", a
   });
   try {
     const { keys: listed } = await other.json("GET", "/keys");
-    const warnings = Object.fromEntries(listed.map((one: any) => [one.name, one.warnings?.join()]));
+    const warnings = Object.fromEntries(
+      listed.map((entry: any) => [entry.name, entry.warnings?.join()]),
+    );
     assert.match(
       warnings.blind,
       /^the key's budget has no effect, because the price of main\/homemade is not known/,

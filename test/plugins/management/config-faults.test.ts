@@ -21,7 +21,7 @@ const systemEvent = { kind: "systemEvent", text: "x" };
 const turn = (model: string) => ({ kind: "agentTurn", message: "x", model });
 const poll = (source: object, more: object = {}) => ({ source, ...more });
 
-/** What nothing is ever delivered to, wherever a delivery may stand. */
+/** Invalid delivery targets, at every key that can have a delivery. */
 function deliveryTo(url: string): [string, unknown, string][] {
   const payload = { kind: "agentTurn", message: "x", delivery: { url } };
   const source = { kind: "http", url: "https://example.com" };
@@ -278,7 +278,7 @@ test("faulty entries at the start are skipped, and status and doctor name them",
     for (const key of keys) assert.match(texts, key);
     const doctor = await porticoHere(gateway.home, ["doctor", "--json"]);
     for (const key of keys) assert.match(doctor.stdout, key);
-    // What was wrong already keeps nobody from another change, nor from repairing one fault of several.
+    // Existing faults prevent neither other changes nor the repair of one of several faults.
     const set = (...words: string[]) => porticoHere(gateway.home, ["config", "set", ...words]);
     assert.is((await set("log.level", "warn")).code, 0);
     assert.is((await set("cron.jobs.a.schedule", "0 8 * * *")).code, 0);

@@ -52,7 +52,7 @@ const NO_TIMER = new Set([
   "webhooks.rateLimit.windowMs",
   "webhooks.keys.*.rateLimit.windowMs",
 ]);
-/** What Node's timers take, less what is added to a timeout on the way. */
+/** The maximum of Node's timers, less the time that is added to a time-out on the way. */
 const LONGEST = 2e9;
 
 test("every duration that a timer waits for says how long it may be, and is made by `timerMs`", async () => {

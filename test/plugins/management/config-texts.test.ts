@@ -6,11 +6,11 @@ import { porticoHere } from "../../support/portico.ts";
 import { test } from "../../support/suite.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
-async function validate(config: object): Promise<{ code: number | null; said: string }> {
+async function validate(config: object): Promise<{ code: number | null; output: string }> {
   const home = temporaryDir("portico-texts-");
   writeFileSync(join(home, "portico.json"), JSON.stringify(config));
   const { code, stdout, stderr } = await porticoHere(home, ["config", "validate"]);
-  return { code, said: `${stdout}${stderr}` };
+  return { code, output: `${stdout}${stderr}` };
 }
 
 const NO_NETWORK = "is neither an IP address nor a CIDR range such as 10.0.0.0/8";
@@ -75,15 +75,15 @@ const wrong: [key: string, says: string, config: object][] = [
 ];
 for (const [key, says, config] of wrong) {
   test(`${JSON.stringify(config).slice(0, 90)} is refused by its key`, async () => {
-    const { code, said } = await validate(config);
+    const { code, output } = await validate(config);
     assert.is(code, 1);
-    assert.match(said, `${key} ${says}`);
-    assert.ok(said.length < 1000, `${said.length} characters`);
+    assert.match(output, `${key} ${says}`);
+    assert.ok(output.length < 1000, `${output.length} characters`);
   });
 }
 
 test("unusual but meaningful texts are accepted", async () => {
-  const { code, said } = await validate({
+  const { code, output } = await validate({
     gateway: {
       trustedProxies: ["10.0.0.1", "2001:db8::/32", " 127.0.0.1 "],
       ...keyUntil("2026-12-31").gateway,
@@ -101,7 +101,7 @@ test("unusual but meaningful texts are accepted", async () => {
     mcp: { servers: { "a-b_2": { url: "https://mcp.example/mcp" } } },
     browser: { profiles: { "0-work": { cdpUrl: "wss://token@browser.example/?token=t" } } },
   });
-  assert.is(code, 0, said);
+  assert.is(code, 0, output);
 });
 
 test.run();

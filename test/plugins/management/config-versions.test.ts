@@ -1,4 +1,4 @@
-/** Writes of the configuration over HTTP carry its version, and what they replace is kept. */
+/** Writes of the configuration over HTTP carry its version, and replaced versions are stored. */
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";

@@ -114,13 +114,13 @@ test("set and unset report that the running gateway does not confirm the change"
   const running = { pid: process.pid, port, url: `http://127.0.0.1:${port}` };
   writeFileSync(join(home, "state", "gateway.json"), JSON.stringify(running));
   const notice = "The running gateway did not confirm the change: No time. See portico doctor.";
-  for (const [given, words, output] of [
+  for (const [responseStatuses, words, output] of [
     [[200, 200], "set log.level debug", "Set log.level."],
     [[200, 503], "set log.level info", `Set log.level. ${notice}`],
     [[503, 503], "unset log.level", `Removed log.level. ${notice}`],
     [[200, 401], "set gateway.auth.token another-token", "Set gateway.auth.token."], // it is asked with the one before
   ] as const) {
-    statuses = [...given];
+    statuses = [...responseStatuses];
     assert.equal(await portico(home, words), { code: 0, stdout: `${output}\n`, stderr: "" });
   }
   gateway.close();

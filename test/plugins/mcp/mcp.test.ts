@@ -131,8 +131,8 @@ test("servers of the configuration can be added and removed while the gateway ru
   gateway = await startGateway();
   await gateway.gateway.config.set("mcp.servers", { gone: { command: "/nowhere/at-all" } });
   const server = await until("its error", async () => {
-    const [one] = (await gateway.json("GET", "/mcp/servers")).servers;
-    return one?.error && one;
+    const [entry] = (await gateway.json("GET", "/mcp/servers")).servers;
+    return entry?.error && entry;
   });
   assert.is(server.name, "gone");
   await gateway.gateway.config.unset("mcp.servers.gone");
@@ -169,7 +169,7 @@ test("a change with an invalid server is refused and changes nothing", async () 
   assert.match(error, "/nowhere/old");
   const after = await servers();
   assert.equal(
-    after.map(({ name, error: said }) => [name, said]),
+    after.map(({ name, error: problem }) => [name, problem]),
     [["one", error]],
   );
 });

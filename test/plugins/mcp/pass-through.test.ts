@@ -69,16 +69,16 @@ test("MCP clients receive every part of a result unchanged, and the tool with al
 });
 
 test("a model receives images as images, and the rest as fenced text", async () => {
-  let seen: ChatRequest | undefined;
+  let modelRequest: ChatRequest | undefined;
   g.script((request) => {
-    if (request.messages.at(-1)?.role === "user" && !seen && request.messages.length < 4)
+    if (request.messages.at(-1)?.role === "user" && !modelRequest && request.messages.length < 4)
       return call("one_everything", {});
-    seen = request;
+    modelRequest = request;
     return "done";
   });
   await g.json("POST", "/agent", { message: "everything", session: "parts", wait: true });
-  const tool = seen?.messages.find(({ role }) => role === "tool");
-  const pictures = seen?.messages.at(-1)?.content as {
+  const tool = modelRequest?.messages.find(({ role }) => role === "tool");
+  const pictures = modelRequest?.messages.at(-1)?.content as {
     type: string;
     image_url?: { url: string };
   }[];

@@ -111,7 +111,7 @@ test("the cache serves every chat format, and no other route", async () => {
     ["/v1/responses", { model: "always", input: "formats", store: false }],
     ["/v1/responses", { model: "always", input: "formats", store: false, stream: true }],
   ];
-  const told = async (path: string, body: object) => {
+  const askRoute = async (path: string, body: object) => {
     const response = await gateway.request("POST", path, body);
     assert.is(response.status, 200, await response.clone().text());
     const text = (await response.text()).replace(
@@ -121,7 +121,7 @@ test("the cache serves every chat format, and no other route", async () => {
     return { text, cache: response.headers.get("x-portico-cache") };
   };
   for (const [path, body] of asks) {
-    const [first, again] = [await told(path, body), await told(path, body)];
+    const [first, again] = [await askRoute(path, body), await askRoute(path, body)];
     assert.equal([first.cache, again.cache], ["miss", "hit"], path);
     assert.is(again.text, first.text);
   }
@@ -132,7 +132,7 @@ test("the cache serves every chat format, and no other route", async () => {
     ["/v1/embeddings", "a"],
   ] as const) {
     const before = up.seen.length;
-    assert.is((await told(path, { model: "always", input })).cache, null);
+    assert.is((await askRoute(path, { model: "always", input })).cache, null);
     assert.is(up.seen.length, before + 1);
   }
 });

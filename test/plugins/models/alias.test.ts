@@ -101,20 +101,20 @@ test("max_tokens and max_completion_tokens are one setting", async () => {
     assert.is((await gateway.request("POST", `/v1/${route}`, body)).status, 200);
     return [lastBody().max_tokens, lastBody().max_completion_tokens];
   };
-  for (const given of [
+  for (const clientLimits of [
     {},
     { max_tokens: 5 },
     { max_completion_tokens: 500 },
     { max_completion_tokens: null },
   ]) {
-    assert.equal(await limits("chat/completions", { model: "forced", messages, ...given }), [
+    assert.equal(await limits("chat/completions", { model: "forced", messages, ...clientLimits }), [
       33,
       undefined,
     ]);
-    assert.equal(await limits("chat/completions", { model: "forcedNew", messages, ...given }), [
-      undefined,
-      33,
-    ]);
+    assert.equal(
+      await limits("chat/completions", { model: "forcedNew", messages, ...clientLimits }),
+      [undefined, 33],
+    );
   }
   assert.equal(
     await limits("responses", { model: "forced", input: "hi", max_output_tokens: 500 }),

@@ -100,13 +100,13 @@ for (const channel of Object.keys(MODELS)) {
 
   test(`${channel}: a signature is restored only with the same arguments, on the same channel`, async () => {
     const id = await firstCall(channel, false, "b1");
-    for (const [asked, messages] of [
+    for (const [targetChannel, messages] of [
       [channel, history(id, '{"x":"other"}')],
       [`${channel}-two`, history(id)],
     ] as const) {
-      const response = await ask(asked, { messages });
+      const response = await ask(targetChannel, { messages });
       assert.is(response.status, 200, await response.text());
-      assert.not.ok(signaturesSent(asked).includes("signed"), asked);
+      assert.not.ok(signaturesSent(targetChannel).includes("signed"), targetChannel);
     }
   });
 }

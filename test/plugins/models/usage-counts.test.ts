@@ -150,8 +150,8 @@ test("messages: impossible or zero counts of a channel are replaced by estimates
   for (const usage of [USAGES[0]![0], '{"prompt_tokens":0,"completion_tokens":0}']) {
     answerOpenAi(usage);
     const body = { model: "oai/m", max_tokens: 9, messages };
-    const { usage: told } = await gateway.json("POST", "/v1/messages", body);
-    assert.ok(told.input_tokens > 0 && told.output_tokens > 0);
+    const { usage: reportedUsage } = await gateway.json("POST", "/v1/messages", body);
+    assert.ok(reportedUsage.input_tokens > 0 && reportedUsage.output_tokens > 0);
   }
 });
 

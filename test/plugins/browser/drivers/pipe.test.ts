@@ -12,16 +12,16 @@ function open() {
   const messages: unknown[] = [];
   const pipe = new DebuggingPipe(out, incoming);
   pipe.onmessage = (message) => void messages.push(message);
-  return { out, incoming, got: messages, pipe };
+  return { out, incoming, messages, pipe };
 }
 
 test("messages end with a NUL, regardless of how the bytes are split", async () => {
-  const { out, incoming, got, pipe } = open();
+  const { out, incoming, messages, pipe } = open();
   const sent = [{ id: 1, text: "ä€😀" }, { id: 2 }, { id: 3, long: "x".repeat(100_000) }];
   const bytes = Buffer.from(sent.map((message) => `${JSON.stringify(message)}\0`).join(""));
   const all = new Promise<void>((resolve) => {
     pipe.onmessage = (message) => {
-      if (got.push(message) === 2 * sent.length) resolve();
+      if (messages.push(message) === 2 * sent.length) resolve();
     };
   });
   for (let at = 0; at < bytes.length; at += at < 60 ? 1 : 9_999) {
@@ -29,7 +29,7 @@ test("messages end with a NUL, regardless of how the bytes are split", async () 
   }
   incoming.write(bytes);
   await all;
-  assert.equal(got, [...sent, ...sent]);
+  assert.equal(messages, [...sent, ...sent]);
   pipe.send({ id: 4 });
   const [written] = (await once(out, "data")) as [Buffer];
   assert.is(written.toString(), '{"id":4}\0');
@@ -52,7 +52,7 @@ test("waiting code for one message runs before the next message is handled", asy
 });
 
 test("the end is reported once, also to a late listener", async () => {
-  const { incoming, got, pipe } = open();
+  const { incoming, messages, pipe } = open();
   let closed = 0;
   pipe.onclose = () => void closed++;
   pipe.close();
@@ -60,7 +60,7 @@ test("the end is reported once, also to a late listener", async () => {
   incoming.destroy();
   await once(incoming, "close");
   assert.is(closed, 1);
-  assert.equal(got, [], "nobody listens any more");
+  assert.equal(messages, [], "nobody listens any more");
   pipe.onclose = () => void closed++;
   assert.is(closed, 2);
   pipe.send({ id: 5 });

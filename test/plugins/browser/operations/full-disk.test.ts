@@ -74,13 +74,13 @@ async function post(
 }
 
 const isFull = async (path: string, body?: object): Promise<void> => {
-  const { status, code, body: said } = await post(path, body);
-  assert.equal([path, status, code], [path, 507, "storage_full"], JSON.stringify(said));
-  assert.match(said.error.message, "disk");
+  const { status, code, body: responseBody } = await post(path, body);
+  assert.equal([path, status, code], [path, 507, "storage_full"], JSON.stringify(responseBody));
+  assert.match(responseBody.error.message, "disk");
 };
 const works = async (path: string, body?: object): Promise<void> => {
-  const { status, body: said } = await post(path, body);
-  assert.is(status, 200, `${path}: ${JSON.stringify(said)}`);
+  const { status, body: responseBody } = await post(path, body);
+  assert.is(status, 200, `${path}: ${JSON.stringify(responseBody)}`);
 };
 
 const hasDisks = mayMount();

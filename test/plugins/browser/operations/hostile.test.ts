@@ -1,4 +1,4 @@
-/** Snapshots that hide what an element is called, requests that outlive their tab, devices that betray themselves. */
+/** Snapshots that hide the name of an element, requests that outlive their tab, devices with inconsistent identities. */
 import { once } from "node:events";
 import * as assert from "uvu/assert";
 import { suite } from "../../../support/suite.ts";

@@ -1,4 +1,4 @@
-/** `browser.maxTabs`: windows of a browser of ours beyond it are closed; what somebody else opened never is. */
+/** `browser.maxTabs`: the gateway closes further windows of its own browsers, and never those that a person opened. */
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../../support/until.ts";
@@ -87,7 +87,7 @@ test("all tabs of a remote browser stay open, and only windows of pages are limi
       "the surplus to be closed",
       async () => titles(await far.get("/tabs")).join() === there.join(),
     );
-    // A person at that browser opens one more.
+    // A person opens one more tab in that browser.
     await openAll(far, ["/c"]);
     await until("the new tab", async () => titles(await near.get("/tabs")).includes("C"));
     // A window of the page may have come only now.

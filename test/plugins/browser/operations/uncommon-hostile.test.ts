@@ -209,12 +209,16 @@ test("a time zone is known in any capitals; one that is refused leaves the one b
   const zone = async (): Promise<unknown> =>
     (await browser.act("evaluate", { fn: "new Intl.DateTimeFormat().resolvedOptions().timeZone" }))
       .body.result;
-  for (const [given, expected] of [
+  for (const [zoneName, expected] of [
     ["asia/tokyo", "Asia/Tokyo"],
     ["utc", "UTC"],
     ["EUROPE/berlin", "Europe/Berlin"],
   ]) {
-    assert.is((await browser.post("/set/timezone", { timezoneId: given })).status, 200, given);
+    assert.is(
+      (await browser.post("/set/timezone", { timezoneId: zoneName })).status,
+      200,
+      zoneName,
+    );
     assert.is(await zone(), expected);
   }
   // Ours to know, and not the browser's.

@@ -153,8 +153,8 @@ test("every key of web storage is returned", async () => {
     ["__proto__", "of __proto__"],
     ["constructor", "of constructor"],
   ]);
-  const one = (await browser.get("/storage/local", { key: "__proto__" })).body.values;
-  assert.equal(Object.entries(one), [["__proto__", "of __proto__"]]);
+  const storedValues = (await browser.get("/storage/local", { key: "__proto__" })).body.values;
+  assert.equal(Object.entries(storedValues), [["__proto__", "of __proto__"]]);
   assert.is((await browser.post("/storage/local/clear")).status, 200);
 });
 
@@ -165,12 +165,7 @@ test("headers that would prevent all loading are refused", async () => {
     { "Proxy-Authorization": "x" },
     { upgrade: "x" },
   ])
-    failed(
-      await browser.post("/set/headers", { headers }),
-      400,
-      "invalid_request_error",
-      "header",
-    );
+    failed(await browser.post("/set/headers", { headers }), 400, "invalid_request_error", "header");
   for (const value of ["a\u0001", "a\u007f", "a\nb"])
     failed(
       await browser.post("/set/headers", { headers: { a: value } }),

@@ -1,4 +1,4 @@
-/** A person's browser that goes, in order or not, takes its tabs with it: none is shown that is no longer there. */
+/** The tabs of a person's browser disappear when the browser ends, regularly or not. */
 import * as assert from "uvu/assert";
 import { until } from "../../../support/until.ts";
 import type { BrowserGateway } from "../support.ts";

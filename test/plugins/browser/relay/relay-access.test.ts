@@ -64,20 +64,20 @@ function knock(
 }
 
 const asExtension = (
-  given: string | undefined,
+  credential: string | undefined,
   origin: string | undefined = EXTENSION_ORIGIN,
   instance = "one",
 ) =>
   knock("/extension", origin === undefined ? {} : { origin }, [
     "portico-relay",
-    ...(given === undefined ? [] : [`token.${given}`]),
+    ...(credential === undefined ? [] : [`token.${credential}`]),
     `instance.${instance}`,
   ]);
 
-const asClient = (given: string | undefined, headers: Record<string, string> = {}) =>
+const asClient = (credential: string | undefined, headers: Record<string, string> = {}) =>
   knock("/cdp", {
     ...headers,
-    ...(given === undefined ? {} : { authorization: `Bearer ${given}` }),
+    ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
   });
 
 /** A client, once the relay can accept it: the previous one may still be connected. */
@@ -252,10 +252,10 @@ test("a question about the pairing that makes no sense is the asker's mistake", 
 });
 
 test("the page that says that the browser runs is the extension's, as its worker is", async () => {
-  const show = (given: string, origin: string, instance: string) =>
+  const show = (credential: string, origin: string, instance: string) =>
     knock("/extension/presence", { origin }, [
       "portico-relay",
-      `token.${given}`,
+      `token.${credential}`,
       `instance.${instance}`,
     ]);
   assert.is((await show("wrong", EXTENSION_ORIGIN, "one")).status, 401);

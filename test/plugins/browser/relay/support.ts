@@ -72,7 +72,9 @@ export async function startPerson(): Promise<Person> {
   async function badgeOf(url: string): Promise<Badge | undefined> {
     return options.evaluate(async (wanted) => {
       const { chrome } = globalThis as any;
-      const tab = (await chrome.tabs.query({})).find((one: { url: string }) => one.url === wanted);
+      const tab = (await chrome.tabs.query({})).find(
+        (candidate: { url: string }) => candidate.url === wanted,
+      );
       if (tab === undefined) return undefined;
       const [text, title] = await Promise.all([
         chrome.action.getBadgeText({ tabId: tab.id }),
@@ -147,10 +149,10 @@ export async function startPerson(): Promise<Person> {
       // A worker that comes back at once may be the same target again, but never the same context.
       const contexts = (): Promise<string[]> =>
         options.evaluate(async () => {
-          const found = await (globalThis as any).chrome.runtime.getContexts({
+          const backgroundContexts = await (globalThis as any).chrome.runtime.getContexts({
             contextTypes: ["BACKGROUND"],
           });
-          return found.map(({ contextId }: { contextId: string }) => contextId);
+          return backgroundContexts.map(({ contextId }: { contextId: string }) => contextId);
         });
       const [old] = await contexts();
       const { targetInfos } = await browser.send("Target.getTargets");
@@ -181,7 +183,7 @@ export async function startPerson(): Promise<Person> {
   return person;
 }
 
-/** Port and token of a gateway's relay, as its owner is told. */
+/** The port and token of a gateway's relay, as the owner reads them. */
 export async function pairingOf(browser: BrowserGateway): Promise<{ port: number; token: string }> {
   return (await browser.get("/extension/pair")).body;
 }

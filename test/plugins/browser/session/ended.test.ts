@@ -1,4 +1,4 @@
-/** A browser that has ended without a word: its pipe is still open, and no one has told of its exit. */
+/** A browser that has ended silently: its pipe is still open, and no event has reported its exit. */
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { Attachment } from "../../../../plugins/browser/drivers/attach.ts";

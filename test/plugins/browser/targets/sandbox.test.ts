@@ -22,7 +22,7 @@ interface Said {
   content: unknown;
 }
 
-/** A model that does what the user message lists, one tool call a step, and answers with what the tool said. */
+/** A model that makes the tool calls of the user message, one per step, and replies with the tool's output. */
 async function startModel(): Promise<{ server: Server; url: string }> {
   const server = createServer(async (req, res) => {
     let text = "";

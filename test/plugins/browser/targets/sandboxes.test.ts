@@ -1,4 +1,4 @@
-/** How many sandboxes there are, and when they go; what an earlier run left behind. */
+/** The number of sandboxes, when they are deleted, and remains of an earlier run. */
 import { once } from "node:events";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";

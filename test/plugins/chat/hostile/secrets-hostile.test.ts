@@ -195,10 +195,10 @@ for (const [name, body] of Object.entries(spread)) {
         const text = await response.text();
         assert.is(response.status, 400, text);
         // neither half of it, and not all of its characters one by one
-        const said = JSON.stringify(JSON.parse(text));
+        const parsedText = JSON.stringify(JSON.parse(text));
         for (const piece of pieces)
-          assert.not.ok(said.includes(JSON.stringify(piece).slice(1, -1)), said);
-        assert.not.ok(said.replace(/[^A-Za-z0-9/]/g, "").includes("SECRET/a1b2"), said);
+          assert.not.ok(parsedText.includes(JSON.stringify(piece).slice(1, -1)), parsedText);
+        assert.not.ok(parsedText.replace(/[^A-Za-z0-9/]/g, "").includes("SECRET/a1b2"), parsedText);
       }
     }
     assert.equal(leaks(JSON.stringify(gateway.lines)), []);
@@ -278,14 +278,14 @@ test("credentials from the environment are masked in errors and in the model's t
     AWS_SESSION_TOKEN: `${aws}-2`,
   });
   try {
-    const said = {
+    const upstreamBody = {
       output: { message: { content: [{ text: `it is ${aws}-2` }] } },
       stopReason: "end_turn",
     };
     for (const [status, body] of [
       [400, { message: `The secret ${aws} is wrong.` }],
       [403, { message: aws, __type: aws }],
-      [200, said],
+      [200, upstreamBody],
     ] as const) {
       up.answer = (_, res) => json(res, body, status);
       const text = await (await ask({ model: "aws/claude" })).text();

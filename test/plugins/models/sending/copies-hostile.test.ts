@@ -88,8 +88,8 @@ function spelt(text: string): string {
     else if (isBytes(value)) add(path, Buffer.from(value).toString());
     else for (const [name, member] of membersOf(value)) walk(member, `${path}.${name}`);
   };
-  const events = Array.from(text.matchAll(/^(?:data: )?(\{.*\})$/gm), ([, one]) =>
-    JSON.parse(one!),
+  const events = Array.from(text.matchAll(/^(?:data: )?(\{.*\})$/gm), ([, eventJson]) =>
+    JSON.parse(eventJson!),
   );
   for (const item of events) walk(item, "");
   return [...members.values()].join("\n");

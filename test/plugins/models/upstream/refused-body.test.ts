@@ -49,8 +49,8 @@ for (const how of ["resets the connection", "closes it with bytes unread"])
           body,
         },
         {
-          head: (said) => {
-            status = said;
+          head: (responseStatus) => {
+            status = responseStatus;
           },
           data: (bytes) => (text += bytes.toString()),
           end: () => resolve([status, text]),

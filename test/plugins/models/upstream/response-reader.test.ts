@@ -4,14 +4,14 @@ import * as assert from "uvu/assert";
 import { ProtocolError } from "../../../../plugins/models/upstream/http/response-head.ts";
 import { ResponseReader } from "../../../../plugins/models/upstream/http/response-reader.ts";
 
-interface Told {
+interface ReadRecord {
   heads: [status: number, headers: Record<string, unknown>][];
   body: string;
   ends: boolean[];
 }
 
-function read(parts: readonly string[]): Told & { reader: ResponseReader } {
-  const record: Told = { heads: [], body: "", ends: [] };
+function read(parts: readonly string[]): ReadRecord & { reader: ResponseReader } {
+  const record: ReadRecord = { heads: [], body: "", ends: [] };
   const reader = new ResponseReader({
     head: (status, headers) => void record.heads.push([status, { ...headers }]),
     data: (bytes) => {
@@ -25,7 +25,7 @@ function read(parts: readonly string[]): Told & { reader: ResponseReader } {
 }
 
 /** Parsing whole, byte by byte, and split once at every place always gives the same result. */
-function everyWay(text: string, check: (told: Told) => void): void {
+function everyWay(text: string, check: (record: ReadRecord) => void): void {
   check(read([text]));
   check(read([...text]));
   for (let at = 1; at < text.length; at++) check(read([text.slice(0, at), text.slice(at)]));
@@ -156,18 +156,18 @@ test("an uncertain end makes the connection unusable for another response", () =
 
 test("bytes after a response raise an error and make the connection unusable", () => {
   const text = "HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx";
-  const told: boolean[] = [];
+  const reusableFlags: boolean[] = [];
   const reader = new ResponseReader({
     head: () => {},
     data: () => {},
-    end: (reusable) => void told.push(reusable),
+    end: (reusable) => void reusableFlags.push(reusable),
   });
   reader.expect();
   assert.throws(
     () => reader.push(Buffer.from(`${text}HTTP/1.1 200 OK\r\n`)),
     /belong to no response/,
   );
-  assert.equal(told, [false]);
+  assert.equal(reusableFlags, [false]);
   const idle = read([text]).reader;
   assert.throws(() => idle.push(Buffer.from("x")), /belong to no response/);
 });

@@ -64,20 +64,20 @@ function ask(
 ): Promise<Outcome> & { sending: SentRequest } {
   let sending!: SentRequest;
   const outcome = new Promise<Outcome>((resolve) => {
-    const seen: Outcome = { status: 0, body: "" };
+    const result: Outcome = { status: 0, body: "" };
     sending = upstreams.send(
       { method: "POST", headers: {}, body: "{}", ...call },
       {
         head(status, headers) {
-          seen.status = status;
+          result.status = status;
           watch.head?.(status, headers);
         },
         data(bytes) {
-          seen.body += bytes.toString("utf8");
+          result.body += bytes.toString("utf8");
           watch.data?.(bytes);
         },
-        end: () => resolve(seen),
-        fail: (error) => resolve({ ...seen, error }),
+        end: () => resolve(result),
+        fail: (error) => resolve({ ...result, error }),
       },
     );
   });
