@@ -1,4 +1,4 @@
-/** The direction of the arrows: read from the imports themselves, so that the house stays as it was drawn. */
+/** Checks the direction of the imports between the parts of the project. */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { test } from "./support/suite.ts";
@@ -63,7 +63,7 @@ const importers: Record<string, string[]> = {
   ws: ["plugins/browser/net/web-socket.ts"],
 };
 
-/** Who may make HTTP requests; all others ask `portico/egress`, which bounds and judges them. */
+/** The files that may make HTTP requests; all others use `portico/egress`, which limits and checks them. */
 const requesters = [
   "plugins/egress/fetch.ts",
   // The command line speaks to its own gateway.

@@ -62,7 +62,7 @@ test("the README leads to every guide, and so does the first page of the guides"
   }
 });
 
-/** What begins so is no configuration of the gateway's. */
+/** Blocks that begin so are not the gateway's configuration. */
 const OTHERS = ["mcpServers", "from", "provider"];
 
 test("the configurations that the READMEs show are valid", async () => {
@@ -80,7 +80,7 @@ test("the configurations that the READMEs show are valid", async () => {
         /sha256:\w+…/,
         `sha256:${"0".repeat(64)}`,
       );
-      // good for a password and for a signing secret
+      // The value is valid as a password and as a signing secret.
       const secret = `whsec_${Buffer.from(`${readme}, ${blocks}`.padEnd(32)).toString("base64")}`;
       const env = Object.fromEntries(
         [...block.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => [name, secret]),

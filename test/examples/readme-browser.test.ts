@@ -1,4 +1,4 @@
-/** The recorded sessions of the READMEs with the browser, command by command, with what each answered. */
+/** The recorded sessions of the READMEs with the browser: each command with its output. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -33,8 +33,8 @@ test.before.each(async () => {
 });
 test.after.each(() => browser?.stop());
 
-/** Commands with what they answered, of a README's block that begins with this one. */
-function sessionOf(readme: string, first: string): { command: string; answer: string }[] {
+/** The commands of a README's block that begins with this one, with their output. */
+function sessionOf(readme: string, first: string): { command: string; expectedOutput: string }[] {
   const text = readFileSync(join(packageDir, readme), "utf8");
   const block = text.split("```console\n").find((part) => part.startsWith(`$ ${first}`)) ?? "";
   return block
@@ -43,11 +43,11 @@ function sessionOf(readme: string, first: string): { command: string; answer: st
     .slice(1)
     .map((part) => {
       const [command = "", ...outputLines] = part.split("\n");
-      return { command, answer: outputLines.join("\n").trim() };
+      return { command, expectedOutput: outputLines.join("\n").trim() };
     });
 }
 
-/** What differs each time: a target's id, a file's name, how many bytes the receipt has. */
+/** The parts that differ each time: a target's id, a file's name, the size of the receipt. */
 const steady = (text: string): string =>
   text
     .replaceAll(shopUrl, "http://127.0.0.1:8080")
@@ -60,7 +60,7 @@ for (const readme of ["README.md", "plugins/browser/README.md"]) {
   test(readme, async () => {
     const session = sessionOf(readme, "portico browser open");
     assert.ok(session.length >= 6, `${session.length} commands`);
-    for (const { command, answer: expectedOutput } of session) {
+    for (const { command, expectedOutput } of session) {
       const words = wordsOf(command.replaceAll("http://127.0.0.1:8080", shopUrl)).slice(1);
       const { stdout, stderr } = await porticoHere(browser.gateway.home, words);
       assert.is(steady((stdout + stderr).trim()), steady(expectedOutput), command);
@@ -71,7 +71,7 @@ for (const readme of ["README.md", "plugins/browser/README.md"]) {
 test("plugins/browser/README.md, the extension", async () => {
   const session = sessionOf("plugins/browser/README.md", "portico browser extension");
   const reported: string[] = [];
-  for (const { command, answer: expectedOutput } of session) {
+  for (const { command, expectedOutput } of session) {
     const { stdout, stderr } = await porticoHere(browser.gateway.home, wordsOf(command).slice(1));
     // what differs: where it is installed, which ports are free, the token
     const shape = (text: string) =>

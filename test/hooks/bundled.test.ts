@@ -195,7 +195,7 @@ test("bootstrap-extra-files adds what its patterns match, and nothing from outsi
   }
   home.write("secret.md", "outside");
   symlinkSync(join(home.dir, "secret.md"), join(home.paths.workspace, "docs/link.md"));
-  // neither can be read, and neither keeps the others out
+  // Neither can be read, and neither excludes the others.
   symlinkSync("nowhere.md", join(home.paths.workspace, "docs/0-dangling.md"));
   symlinkSync("sub", join(home.paths.workspace, "docs/1-directory.md"));
   const bootstrapFile = { name: "AGENTS.md", path: "AGENTS.md", content: "hi", missing: false };

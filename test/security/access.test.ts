@@ -67,7 +67,7 @@ test.before(async () => {
         keys: { ...clientKey("app"), ...clientKey("wide", WIDE), ...clientKey("other") },
       },
       agents: { defaults: { web: { allowPrivateNetwork: true } } },
-      // nothing is to be started by these requests
+      // These requests must not start anything.
       browser: { executablePath: "/nowhere/browser" },
       mcp: { servers: { mind: { command: process.execPath, args: [join(home, "mind.mjs")] } } },
       webhooks: {
@@ -148,7 +148,7 @@ async function promptOf(column: Column, wide = false): Promise<ChatRequest> {
   return first;
 }
 
-/** What a call of a tool comes to in a turn. */
+/** The outcome of a tool call in a turn. */
 async function resultOf(column: Column, name: string, args: object): Promise<string> {
   let result = "";
   let isAsked = false;

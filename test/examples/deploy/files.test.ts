@@ -1,4 +1,4 @@
-/** The files of `examples/deploy` that need an engine for containers or a supervisor are checked as far as that goes. */
+/** Checks the files of `examples/deploy` that need a container engine or a supervisor, as far as that is possible. */
 import { execFile, execFileSync } from "node:child_process";
 import {
   chmodSync,
@@ -23,7 +23,7 @@ import { deployDir, readExample, writeExample } from "./example.ts";
 const test = suite("deployment");
 const run = promisify(execFile);
 const gateways: SpawnedGateway[] = [];
-// also where a test has failed before it came to that
+// This also covers a test that failed earlier.
 test.after.each(async () => {
   for (const gateway of gateways.splice(0)) await gateway.stop();
 });
@@ -156,7 +156,7 @@ test("the unit is valid and confines the gateway", async () => {
   const help = await run(process.execPath, [...porticoProgram(), "start", "--help"]);
   for (const word of words.filter((each) => each.startsWith("--")))
     assert.ok(help.stdout.includes(word), `start takes no ${word}`);
-  // where there is no systemd, nobody needs the unit
+  // A machine without systemd does not need the unit.
   if (!existsSync("/usr/bin/systemd-analyze")) return;
   const { stdout, stderr } = await run("systemd-analyze", ["verify", "--man=no", file]).catch(
     (error) => error,

@@ -68,7 +68,7 @@ test.after(async () => {
   await postgres.stop();
 });
 
-/** As the unit starts it, but for the home. */
+/** Starts a gateway as the unit does, but with another home. */
 async function startOne(at: number, home: string, store: string) {
   const config = join(dir, "portico.json5");
   const channels = `channels: { slow: { provider: "openai", baseUrl: "${upstream.url}", apiKey: "k", models: ["m"] } },`;
@@ -85,7 +85,7 @@ async function startOne(at: number, home: string, store: string) {
   return Object.assign(gateway, { home, at });
 }
 
-/** What `systemctl restart portico@PORT` does. */
+/** Does what `systemctl restart portico@PORT` does. */
 async function restart(at: number, store: string): Promise<void> {
   const index = gateways.findIndex((gateway) => gateway.at === at);
   const [old] = gateways.slice(index);

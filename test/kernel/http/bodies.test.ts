@@ -158,7 +158,7 @@ test("values, members and depth are limited, exactly, and settings move the limi
     `{${Array.from({ length: count }, (_, i) => `"k${i}" : ${i}`).join(" , ")}}`;
   const deep = (depth: number) => '{"a":'.repeat(depth) + "1" + "}".repeat(depth);
   const rows: [fits: string, breaks: string, limit: string][] = [
-    // The list itself is a value, too.
+    // The list itself counts as a value too.
     [list(19), list(20), "maxValues"],
     [list(19, "null"), list(20, "null"), "maxValues"],
     [list(19, "-1.5e3"), list(20, "-1.5e3"), "maxValues"],

@@ -22,7 +22,7 @@ async function open(port: number, text = "", localAddress = "127.0.0.1"): Promis
   return socket;
 }
 
-/** What one request on a connection of its own gets. */
+/** Sends one request on a connection of its own, and returns the response. */
 async function get(server: TestServer, path = "/ok", localAddress?: string): Promise<string> {
   const socket = await open(
     server.port,
@@ -43,7 +43,7 @@ async function start(handles: number, settings: Partial<TestServer["settings"]> 
     { access: "public" },
     () => new Promise((resolve) => releases.push(() => resolve({ held: true }))),
   );
-  return { server, held: releases };
+  return { server, releases };
 }
 
 const IDLE = {
@@ -63,7 +63,7 @@ for (const [what, text] of Object.entries(IDLE))
   });
 
 test("if all connections are busy, a new one is refused with advice", async () => {
-  const { server, held: releases } = await start(64, {
+  const { server, releases } = await start(64, {
     maxConnections: 4,
     maxConnectionsPerAddress: 4,
   });
@@ -80,7 +80,7 @@ test("if all connections are busy, a new one is refused with advice", async () =
 });
 
 test("one address cannot use up the connections of the others", async () => {
-  const { server, held: releases } = await start(64, {
+  const { server, releases } = await start(64, {
     maxConnections: 6,
     maxConnectionsPerAddress: 3,
   });
@@ -93,7 +93,7 @@ test("one address cannot use up the connections of the others", async () => {
 });
 
 test("a trusted proxy has no share of its own, and loses no connection to others", async () => {
-  const { server, held: releases } = await start(64, {
+  const { server, releases } = await start(64, {
     maxConnections: 6,
     maxConnectionsPerAddress: 2,
     trustedProxies: ["127.0.0.8/29"],

@@ -1,4 +1,4 @@
-/** Connections on which no request can be read. */
+/** Connections on which the server can read no request. */
 import { PassThrough } from "node:stream";
 import * as assert from "uvu/assert";
 import { endBroken } from "../../../kernel/http/protocol-errors.ts";

@@ -6,7 +6,7 @@ import { guardLoops } from "../../../kernel/loader/guard-loops.ts";
 import { createLoopGuard, EndlessLoopError, mayLoop } from "../../../kernel/loader/loop-guard.ts";
 import { packageDir } from "../../support/gateway.ts";
 
-/** Runs code whose loops are guarded with this limit; `return` answers. */
+/** Runs code whose loops are guarded with this limit, and returns its result. */
 function run(code: string, limitMs = 30): unknown {
   const guard = createLoopGuard(limitMs);
   return new Function("$t", guardLoops(code, "$t"))(guard.tick);

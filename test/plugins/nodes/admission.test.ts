@@ -1,4 +1,4 @@
-/** Which nodes are let in, and what the others are told. */
+/** The admission of nodes, and the errors that refused ones receive. */
 import { EventEmitter, once } from "node:events";
 import type { PluginContext } from "portico";
 import { test } from "../../support/suite.ts";
@@ -37,7 +37,7 @@ test("a refused node says why and ends", async () => {
   }
 });
 
-/** What becomes of a knock: 101, or the refusal's status. */
+/** Returns the status of a connection request: 101, or the refusal's. */
 async function answerTo(socket: WebSocket): Promise<number> {
   socket.on("error", () => {});
   const open = once(socket, "open").then(() => 101);

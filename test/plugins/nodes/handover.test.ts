@@ -43,7 +43,7 @@ const outcome = (work: Promise<unknown>): Promise<any> =>
     (error) => error,
   );
 
-/** A socket whose other end is the test: what is said lies in `said`, `stream` is what becomes of a file. */
+/** A socket whose other end is the test: `said` collects the messages, and `stream` receives the files. */
 function fakeSocket(
   stream: (parts: AsyncIterable<Buffer>, follow: TransferCallbacks) => Promise<boolean>,
 ) {
@@ -60,7 +60,7 @@ function fakeSocket(
       follow: TransferCallbacks,
     ) => stream(parts, follow),
   } as unknown as NodeSocket;
-  return { said: messages, nodeSocket, kinds: () => messages.map(({ t }) => t) };
+  return { messages, nodeSocket, kinds: () => messages.map(({ t }) => t) };
 }
 
 async function readAll(parts: AsyncIterable<Buffer>): Promise<boolean> {
@@ -86,7 +86,7 @@ test("the time for uploads does not count as the browser's", async () => {
   const gate = new Promise<void>((resolve) => {
     arrive = resolve;
   });
-  const { said: messages, nodeSocket } = fakeSocket(async (parts) => {
+  const { messages, nodeSocket } = fakeSocket(async (parts) => {
     await gate;
     return readAll(parts);
   });
@@ -106,7 +106,7 @@ test("the time for uploads does not count as the browser's", async () => {
 });
 
 test("a node receives the confirmation of its response once the file is in its place", async () => {
-  const { said: messages, nodeSocket } = fakeSocket(readAll);
+  const { messages, nodeSocket } = fakeSocket(readAll);
   const { client } = clientOver(nodeSocket);
   const result = client.request(SHOT, { ...QUICKLY, deadlineMs: 10_000 });
   await until("the request", () => messages.length === 1);
@@ -236,7 +236,7 @@ test("a screenshot that has not arrived is not kept, since another can be taken"
 });
 
 test("the file of a cancelled request is kept and not sent", async () => {
-  const { nodeSocket, said: messages } = fakeSocket(readAll);
+  const { nodeSocket, messages } = fakeSocket(readAll);
   const at = handlerOn(nodeSocket, () => {
     at.handler.cancel(1);
     return at.trace();
@@ -249,7 +249,7 @@ test("the file of a cancelled request is kept and not sent", async () => {
 
 test("uploads stay for the page until no browser runs, but those of a failed request are removed at once", async () => {
   let running = true;
-  const { nodeSocket, said: messages } = fakeSocket(readAll);
+  const { nodeSocket, messages } = fakeSocket(readAll);
   const at = handlerOn(nodeSocket, ({ route, body }) => {
     if (route === "/profiles") return { body: { profiles: [{ name: "portico", running }] } };
     if (route === "/act") throw new Error("covered");

@@ -9,7 +9,7 @@ import * as assert from "uvu/assert";
 import { NodeSocket, MAX_FRAME } from "../../../plugins/nodes/node-socket.ts";
 
 const HEARTBEAT_MS = 100;
-/** Without content. */
+/** A frame without content. */
 const PING = "\x89\0";
 
 /** A socket that listens for its heartbeat, and the other end's bare socket. */

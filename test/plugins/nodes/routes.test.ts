@@ -31,7 +31,7 @@ const PAGE = `<!doctype html><title>Form</title>
     setTimeout(() => { throw new Error("an error"); }, 0);
   </script>`;
 
-/** Of this process: others of this machine have the same directories. */
+/** Temporary files of this process only, since other processes use the same directories. */
 const own = (name: string): string => `${process.pid}-${name}`;
 const used = new Set<string>();
 const root = join(tmpdir(), "portico");
@@ -39,7 +39,7 @@ let site: Site;
 let browser: BrowserGateway;
 let node: NodeProcess;
 
-/** Fails with what the gateway said. */
+/** Fails with the gateway's error. */
 async function ok(answer: Promise<Answer>, route: string): Promise<any> {
   used.add(route);
   const { status, body } = await answer;

@@ -15,16 +15,16 @@ export interface NodeProcess {
   child: ChildProcess;
   home: string;
   output(): string;
-  /** Waits for a line that it prints. */
+  /** Waits for a line of its output. */
   says(text: string | RegExp, timeoutMs?: number): Promise<void>;
-  /** The exit code. */
+  /** Resolves with the exit code. */
   exited: Promise<number | null>;
   kill(signal: NodeJS.Signals): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface NodeOptions {
-  /** On the command line; the rest stands in `config`. */
+  /** Options for the command line; the others are in `config`. */
   gateway?: string;
   token?: string;
   name?: string;
@@ -115,14 +115,14 @@ export function createNodes() {
       more: Partial<NodeOptions> = {},
     ): NodeProcess => start({ gateway: gateway.url, token: gateway.token, name, ...more }),
     async stopAll(): Promise<void> {
-      // A frozen one would not hear of it.
+      // A frozen process would not receive the signal.
       for (const { child } of running) child.kill("SIGCONT");
       await Promise.all(running.splice(0).map((node) => node.stop()));
     },
   };
 }
 
-/** What a gateway tells of its nodes. */
+/** A gateway's description of its nodes. */
 export const nodesOf = async ({ gateway }: BrowserGateway): Promise<any[]> =>
   (await gateway.json("GET", "/nodes")).nodes;
 

@@ -10,7 +10,7 @@ test.before(async () => {
 });
 test.after(() => gateway?.stop());
 
-/** What is missing in a declaration. */
+/** Returns the missing members of a declaration. */
 function gapsOf({ method, summary, body, response }: RouteInfo): string[] {
   const takesBody = method === "POST" || method === "PUT" || method === "PATCH";
   const gaps: string[] = [];

@@ -16,7 +16,7 @@ let handler: RequestListener = (_req, res) => void res.end();
 let hits: IncomingMessage[] = [];
 let at = "";
 let gateway: InProcessGateway;
-/** A second pair of eyes on the gateway's store. */
+/** A second connection to the gateway's store. */
 let store: Store;
 
 const test = suite("polls");
@@ -60,7 +60,7 @@ interface Result {
 }
 const text = (template: string) => ({ kind: "systemEvent", text: template });
 let pollCount = 0;
-/** A poll that only checks when told to. */
+/** A poll that checks only on request. */
 async function poll(spec: Record<string, unknown>): Promise<{
   id: string;
   run(): Promise<Result>;

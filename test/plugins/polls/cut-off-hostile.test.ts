@@ -32,7 +32,7 @@ interface Result {
   error?: string;
 }
 
-/** Checked only when it is told to. */
+/** A poll that checks only on request. */
 const SLEEPING = { every: "1h", status: "disabled" };
 
 async function poll(spec: Record<string, unknown>): Promise<() => Promise<Result>> {

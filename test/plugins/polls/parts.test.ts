@@ -22,7 +22,7 @@ async function walk(...lists: Item[][]): Promise<unknown[][]> {
   return fresh.slice(1);
 }
 
-/** What a promise is rejected with. */
+/** Returns the error with which a promise is rejected. */
 async function errorOf(promise: Promise<unknown>): Promise<Error> {
   try {
     await promise;

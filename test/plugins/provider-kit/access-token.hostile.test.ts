@@ -1,4 +1,4 @@
-/** Whatever a token server answers: a token, or an error that says whose. */
+/** A token server's response becomes a token, or an error that names its source. */
 import * as assert from "uvu/assert";
 import { createRenewed, isUpstreamError } from "portico/provider";
 import { readAccessToken } from "portico/models";

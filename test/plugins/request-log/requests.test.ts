@@ -1,4 +1,4 @@
-/** What the gateway tells of single requests: over HTTP and on the command line. */
+/** The gateway's record of single requests, over HTTP and on the command line. */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { promisify } from "node:util";

@@ -22,7 +22,7 @@ const USAGE = {
 };
 export const SECRET = "sk-upstream-secret";
 
-/** Tells of each request for the model `slow`, which is never answered. */
+/** Emits an event for each request for the model `slow`, which never receives a response. */
 export const asked = new EventEmitter();
 
 let up: Upstream;
@@ -92,7 +92,7 @@ export const KEYS = {
   narrow: "pk-narrow-0123456789abcdef",
 };
 
-/** Asks with a client key, or as the owner. */
+/** Sends a request with a client key, or as the owner. */
 export function ask(
   model: string,
   token?: string,

@@ -13,7 +13,7 @@ const test = suite("responses native");
 let gateway: InProcessGateway;
 let server: Server;
 let requests: { path: string; headers: IncomingHttpHeaders; body: any }[] = [];
-/** What the upstream says next. */
+/** The upstream's next response. */
 let output: object[] = [];
 let failure: object | undefined;
 
@@ -27,7 +27,7 @@ const message = (text: string) => ({
 const reasoning = { id: "rs_up1", type: "reasoning", summary: [], encrypted_content: "gAAAA" };
 const search = { id: "ws_up1", type: "web_search_call", status: "completed", action: {} };
 
-/** Throws what the real API would refuse. */
+/** Throws an error for a request that the real API would refuse. */
 function judge(body: any): void {
   const refuse = (why: string) => {
     throw new Error(why);
@@ -98,7 +98,7 @@ function eventsOf(body: any): string {
     .join("");
 }
 
-/** Of a stream the answer is its text. */
+/** For a stream, the response is its text. */
 function answerOf(path: string, body: any): { status: number; answer: object | string } {
   if (path === "/v1/chat/completions") return { status: 200, answer: completion("By chat") };
   try {

@@ -53,7 +53,7 @@ async function stream(body: object): Promise<any[]> {
   return readNamedEvents(await response.text());
 }
 
-/** The function that the upstream was offered for the only tool. */
+/** The function that the upstream received for the only tool. */
 const offered = () => up.seen.at(-1)!.body.tools.map((tool: any) => tool.function.name);
 
 /** A model that calls the only function which it is offered. */

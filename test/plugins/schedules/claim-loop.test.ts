@@ -23,7 +23,7 @@ function gate<T = void>() {
   return { opened, open };
 }
 
-/** A store whose answers are the test's; `work` is what tells a loop of new work. */
+/** A store whose results the test chooses; `work` announces new work to a loop. */
 function fakeStore(
   answers: Partial<
     Pick<Store, "abandon" | "claim" | "extend" | "inSoleUse" | "nextWorkAt" | "workers">

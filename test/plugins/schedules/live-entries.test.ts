@@ -18,7 +18,7 @@ interface Settings {
 }
 type Options = Parameters<typeof openLiveEntries<Settings, Job, ScheduleEntry>>[0];
 
-/** What a context and its store are told, and what is undone. */
+/** The calls of a context and its store, and their undos. */
 function around() {
   const checks = new Set<() => string | undefined>();
   const listeners = new Set<() => void>();

@@ -22,7 +22,7 @@ test.after.each(() => t.remove());
 
 interface Writer {
   child: ChildProcess;
-  /** The ids said with this word so far. */
+  /** The ids that the process has printed with this word so far. */
   said(word: string): string[];
   ended: Promise<unknown>;
 }
@@ -37,7 +37,7 @@ function startWriter(file: string, args: readonly string[], wrap: readonly strin
   return {
     child,
     ended: once(child, "close"),
-    // a line that was cut off by the kill has not been said
+    // A line that the kill cut off does not count.
     said: (word) =>
       output
         .slice(0, output.lastIndexOf("\n") + 1)

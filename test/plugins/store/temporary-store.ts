@@ -26,7 +26,7 @@ export function storesElsewhere(emptyUrl: () => string, check: () => void): void
   checkServer = check;
 }
 
-/** For a test of what only a file has. */
+/** Returns whether the tests' stores are files, for tests of what only a file has. */
 export function isInFile(): boolean {
   return urlOf === undefined;
 }
@@ -64,7 +64,7 @@ export async function fill(store: Store): Promise<void> {
   for (let n = 0; n < 32; n++) await store.kv.set("large", `k${n}`, "x".repeat(1_000_000));
 }
 
-/** The same numbers for the same seed. */
+/** Returns the same numbers for the same seed. */
 export function random(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

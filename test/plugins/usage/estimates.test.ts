@@ -18,7 +18,7 @@ const ZEROS = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 const TEXT = "four words of text ".repeat(4);
 const messages = [{ role: "user", content: "A question of about ten tokens, or a few more." }];
 
-/** By the model's name: what the upstream tells. */
+/** The usage that the upstream reports, by the model's name. */
 const NONSENSE: Record<string, unknown> = {
   missing: undefined,
   empty: {},
@@ -33,7 +33,7 @@ const NONSENSE: Record<string, unknown> = {
   words: { prompt_tokens: "many", completion_tokens: "few", total_tokens: null },
   list: [1, 2, 3],
 };
-/** By the model's name: several usage chunks of one stream. */
+/** Several usage chunks of one stream, by the model's name. */
 const SEVERAL: Record<string, unknown[]> = {
   "zeros-last": [REAL, ZEROS],
   "zeros-first": [ZEROS, REAL],

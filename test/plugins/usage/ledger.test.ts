@@ -9,7 +9,7 @@ const test = suite("the usage ledger");
 
 test(
   "keeps what the store does not take, says so once, and writes it later",
-  withLedger(async ({ ledger, store, said: readLog, fail }) => {
+  withLedger(async ({ ledger, store, readLog, fail }) => {
     fail(true);
     ledger.add(record(1));
     await ledger.flush();

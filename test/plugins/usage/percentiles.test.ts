@@ -69,7 +69,7 @@ test(
 
 test(
   "times wait with the sums for a store that fails",
-  withLedger(async ({ ledger, store, fail, said: readLog }) => {
+  withLedger(async ({ ledger, store, fail, readLog }) => {
     fail(true);
     await ledger.add(record(1, undefined, { ms: 80 }));
     await ledger.flush();

@@ -9,9 +9,9 @@ import { quietLog } from "../../support/quiet-log.ts";
 export interface LedgerScene {
   ledger: Ledger;
   store: Store;
-  /** What was logged since this was last asked. */
-  said(): string[];
-  /** Whether the store takes nothing. */
+  /** Returns the log lines since the last call. */
+  readLog(): string[];
+  /** Makes the store refuse all writes. */
   fail(on: boolean): void;
   turn(ms: number): void;
   /** The ledger of the next version, after a reload of the plugin. */
@@ -22,7 +22,7 @@ export interface LedgerScene {
 export interface LedgerOptions {
   keep?: number;
   prices?: OwnPrices;
-  /** Default nobody. */
+  /** The default is nobody. */
   sharedBy?: Store["sharedBy"];
 }
 
@@ -59,7 +59,7 @@ export function withLedger(
         ledger: ledgerOn(temporary.store, options, unwritten),
         successor: () => ledgerOn(temporary.store, options, unwritten),
         store: temporary.store,
-        said: () => lines.splice(0).map((line) => String(line.at(-1))),
+        readLog: () => lines.splice(0).map((line) => String(line.at(-1))),
         fail: (on) => {
           failing = on;
         },

@@ -1,4 +1,4 @@
-/** What a body of a webhook may hold, in every form that is taken, compressed or not. */
+/** The limits of a webhook's body in every accepted form, compressed or not. */
 import { gzipSync } from "node:zlib";
 import * as assert from "uvu/assert";
 import { suite } from "../../support/suite.ts";

@@ -102,7 +102,7 @@ async function promptOf(
   return turn.result;
 }
 
-/** What stands between the lines of a fence. */
+/** Returns the text between the lines of a fence. */
 function fenced(prompt: string): string {
   const fence =
     /<<<UNTRUSTED [^\n]* id=([0-9a-f]+)>>>\n[^\n]*\n([\s\S]*?)\n<<<END UNTRUSTED id=\1>>>/.exec(

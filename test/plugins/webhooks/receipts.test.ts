@@ -21,7 +21,7 @@ interface Sender {
   event: Message;
   ping: Message;
   sign(body: string, at: Date, headers: Headers): Headers | Promise<Headers>;
-  /** The signature holds a time. */
+  /** Whether the signature contains a time. */
   timed?: true;
 }
 interface Message {

@@ -26,7 +26,7 @@ test.before(async () => {
 });
 test.after(() => gateway.stop());
 
-/** A catch that is asked for, and whether it has ended. */
+/** Requests a catch, and records whether it has ended. */
 function catching(path: string) {
   const state = { ended: false, caught: gateway.json("POST", `/webhooks/samples/${path}`) };
   void state.caught.finally(() => {
@@ -124,7 +124,7 @@ test("a mapping's next request is kept as its sample", async () => {
   assert.not.match(JSON.stringify(sample), TOKEN);
   const dry = await porticoHere(gateway.home, ["webhooks", "test", "ci"]);
   assert.match(dry.stdout, /Build 12 of green/);
-  // what is not given is the sample's
+  // Omitted members come from the sample.
   await porticoHere(gateway.home, [
     "config",
     "set",

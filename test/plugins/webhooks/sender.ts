@@ -12,10 +12,10 @@ export interface Answer {
 }
 
 export interface Receiver extends InProcessGateway {
-  /** POST with the token and JSON, unless told otherwise. */
+  /** Sends a POST with the token and JSON by default. */
   send(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
   status(path: string): Promise<Answer>;
-  /** The turn once it has ended. */
+  /** Resolves with the turn once it has ended. */
   ended(turnId: string): Promise<{ state: string; result: string; sessionId: string }>;
 }
 

@@ -6,7 +6,7 @@ import { test } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
 
 interface Options {
-  /** Which of those who could go on does so. */
+  /** Chooses the worker that continues. */
   pick?: (count: number) => number;
   /** Versions that a worker cannot load. */
   refuses?: (worker: number, id: string) => boolean;
@@ -39,7 +39,7 @@ function scene({ pick = () => 0, refuses = () => false }: Options = {}) {
     function send(vote: Vote) {
       later(`from ${index}`, () => alive.get(index) === self && ballots.cast(index, vote));
     }
-    /** It reads, and has it ready a while later. */
+    /** The worker reads the version, and has it ready a while later. */
     async function take(): Promise<void> {
       const id = disk;
       if (id === self.active) {
@@ -85,7 +85,7 @@ function scene({ pick = () => 0, refuses = () => false }: Options = {}) {
         queues.delete(queue);
       ballots.removeVoter(worker);
     },
-    /** One step of whatever is to be done; false where nothing is. */
+    /** Does one pending step; returns false if there is none. */
     async step(queue?: string): Promise<boolean> {
       const waiting = [...queues.keys()].filter((name) => queues.get(name)?.length);
       const name = queue ?? waiting[pick(waiting.length)];

@@ -15,7 +15,7 @@ import { ask, chat, times, watch } from "../cluster/scene.ts";
 const test = suite("workers");
 let gateway: SpawnedGateway;
 let pids: string[] = [];
-/** Their requests' ids. */
+/** The ids of their requests. */
 const chats: string[] = [];
 
 /** What the model says to some who ask at once, which was counted. */
@@ -39,7 +39,7 @@ function save(body: string): void {
 }
 const info = async () => (await ask(gateway, "GET", "/kernel/hooks/who")).json;
 
-/** A model that says what it is told to. */
+/** A model whose text the request chooses. */
 const upstream = {
   open: [] as ServerResponse[],
   server: createServer((req, res) => {

@@ -22,12 +22,12 @@ import { PATIENCE_MS } from "../../../support/until.ts";
 interface Watched {
   base: string;
   root: string;
-  told: string[][];
+  reports: string[][];
   watch?: Watch;
   open(options?: Partial<WatchOptions>): Promise<void>;
-  /** Resolves with what is told after `act`; an empty list stands for "everything". */
+  /** Resolves with the report after `act`; an empty list stands for "everything". */
   after(act: () => void): Promise<string[]>;
-  /** Repeats `act` until that directory is what is told: a new watcher tells "everything" once it stands. */
+  /** Repeats `act` until that directory is reported, since a new watcher reports "everything" once it is set up. */
   until(act: () => void, dir: string): Promise<void>;
 }
 
@@ -35,10 +35,10 @@ const test = suite<Watched>("watch");
 test.before.each((context) => {
   context.base = mkdtempSync(join(tmpdir(), "portico-watch-"));
   context.root = join(context.base, "root");
-  context.told = [];
+  context.reports = [];
   let waiting: ((dirs: string[]) => void) | undefined;
   context.open = async (options) => {
-    const { told: reports } = context;
+    const { reports } = context;
     context.watch = watchRoots({
       roots: [context.root],
       log: createLog().log,
@@ -55,7 +55,7 @@ test.before.each((context) => {
   };
   context.after = (act) =>
     new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error("nothing was told")), PATIENCE_MS);
+      const timer = setTimeout(() => reject(new Error("nothing was reported")), PATIENCE_MS);
       waiting = (dirs) => {
         clearTimeout(timer);
         waiting = undefined;
@@ -68,7 +68,7 @@ test.before.each((context) => {
     for (;;) {
       const dirs = await context.after(act);
       if (dirs.length === 1 && dirs[0] === dir) return;
-      if (Date.now() > end) throw new Error(`told ${JSON.stringify(dirs)}, not ${dir}`);
+      if (Date.now() > end) throw new Error(`reported ${JSON.stringify(dirs)}, not ${dir}`);
     }
   };
 });
@@ -86,12 +86,7 @@ test("the directory of a changed file is reported at any depth", async ({ root, 
   assert.equal(await after(() => put(root, "a/lib/x.ts")), [join(root, "a")]);
 });
 
-test("many changes within a moment are reported once", async ({
-  root,
-  open,
-  after,
-  told: reports,
-}) => {
+test("many changes within a moment are reported once", async ({ root, open, after, reports }) => {
   mkdirSync(join(root, "a"), { recursive: true });
   mkdirSync(join(root, "b"));
   await open();
@@ -99,7 +94,7 @@ test("many changes within a moment are reported once", async ({
     for (let n = 0; n < 50; n++) put(root, n % 2 ? "a" : "b", `${n}.ts`);
   });
   assert.equal(dirs.sort(), [join(root, "a"), join(root, "b")]);
-  assert.ok(reports.length <= 2, `told ${reports.length} times`);
+  assert.ok(reports.length <= 2, `reported ${reports.length} times`);
 });
 
 test("paths that may have changed are reported ahead, except when all may have changed", async ({
@@ -267,9 +262,9 @@ test("a rescan happens without a notification", async ({ root, open, after }) =>
 test("nothing is reported after closing", async (context) => {
   mkdirSync(join(context.root, "a"), { recursive: true });
   await context.open();
-  const { watch: first, told: reports } = context;
-  context.told = [];
-  // opened later, and so told later than the first one would be
+  const { watch: first, reports } = context;
+  context.reports = [];
+  // It was opened later, so its report comes later than the first one's would.
   await context.open();
   const second = context.after(() => put(context.root, "a/x.ts"));
   first?.close();

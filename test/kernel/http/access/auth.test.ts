@@ -82,7 +82,7 @@ test("every combination of credential and access level has its expected status",
     [{ password: "a:b c" }, { authorization: basic("me:a:b c") }, { control: 200 }],
     [{ password: "pässwörd" }, { authorization: basic("me:pässwörd") }, { control: 200 }],
     ...["pässwörd", "à-la-carte", "日本の合言葉", "🔑-and-key"].flatMap((word): typeof rows => {
-      // as curl sends it: as UTF-8
+      // curl sends it as UTF-8.
       return [
         [
           { token: word },

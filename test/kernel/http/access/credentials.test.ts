@@ -1,4 +1,4 @@
-/** Who a route lets in, and what it knows of them. */
+/** The callers that a route admits, and what its handler knows of them. */
 import { connect } from "node:net";
 import * as assert from "uvu/assert";
 import { type Access, type Authenticator, type Client, PorticoError } from "portico";
@@ -64,7 +64,7 @@ test("the body of a refused request is never read", async () => {
     read = true;
     return call.json();
   });
-  // Only the head is sent: an answer shows that nobody waited for the body.
+  // Only the head is sent: a response shows that nothing waited for the body.
   const request = `POST /item HTTP/1.1\r\nhost: 127.0.0.1:${gateway.port}\r\ncontent-length: 1000000\r\n\r\n`;
   const socket = connect(gateway.port, "127.0.0.1", () => socket.write(request));
   await waitForText(socket, /^HTTP\/1.1 401 /);

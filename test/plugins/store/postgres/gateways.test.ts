@@ -317,7 +317,7 @@ test("a server that accepts no writes, and one whose disk is full: the status sa
     // connections that have been cut are found so one after the other
     await until("its health", async () => (await store.health()).ok);
     await until("the status to be well", async () => !/accepts no writes/.test(await noticed()));
-    // as the server says it
+    // This is the server's own wording.
     server.sql(`CREATE FUNCTION ${schema}.disk_full() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$;
       CREATE TRIGGER disk_full BEFORE INSERT OR UPDATE ON ${schema}.kv EXECUTE FUNCTION ${schema}.disk_full()`);

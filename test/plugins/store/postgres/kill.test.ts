@@ -32,7 +32,7 @@ test("all requests that either gateway acknowledged finish, each session in orde
   const acknowledged: string[] = [];
   let over = false;
 
-  /** Answers how many requests of the sender were answered before the end. */
+  /** Returns the number of the sender's requests that received a response before the end. */
   async function send(sender: number): Promise<number> {
     for (let n = 1; ; n++) {
       if (!(await sendUntilAnswered(sender, n))) return n - 1;

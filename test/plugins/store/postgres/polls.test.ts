@@ -17,7 +17,7 @@ const gateways: SpawnedGateway[] = [];
 const requests: ServerResponse[] = [];
 test.before(async () => {
   server = await startPostgres({ settings: ["fsync=off"] });
-  // the first request is never answered
+  // The first request never receives a response.
   source = createServer((_req, res) => {
     requests.push(res);
     if (requests.length > 1) res.end("[]");

@@ -24,7 +24,7 @@ let members: Member[] = [];
 
 interface Member {
   child: ChildProcess;
-  /** What followed this word, so far. */
+  /** The values printed after this word so far. */
   said(word: string): string[];
   kill(): Promise<void>;
 }
@@ -56,7 +56,7 @@ function start(name: string, mode = "work"): Member {
   });
   const member: Member = {
     child,
-    // a line that was cut off by the kill has not been said
+    // A line that the kill cut off does not count.
     said: (word) =>
       output
         .slice(0, output.lastIndexOf("\n") + 1)

@@ -34,7 +34,7 @@ function tlsOf(name: string, { cert, key }: typeof localhost): string[] {
   return ["ssl=on", `ssl_cert_file=${files[0]}`, `ssl_key_file=${files[1]}`, "fsync=off"];
 }
 
-/** Answers what is wrong, or `encrypted` or `plain`. */
+/** Returns the error, or `encrypted` or `plain`. */
 async function connect(name: string, query: string): Promise<string> {
   const server = servers[name] as TestPostgres;
   const store = openStore({ url: `${server.tcpUrl()}?${query}`, log: quietLog() });

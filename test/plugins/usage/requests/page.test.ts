@@ -276,7 +276,7 @@ test(
 
 test(
   "a store that fails loses none of some thousands, then the oldest, and the log says so once",
-  withLedger(async ({ ledger, store, said: readLog, fail, turn }) => {
+  withLedger(async ({ ledger, store, readLog, fail, turn }) => {
     fail(true);
     let count = 0;
     const add = (many: number) => {

@@ -48,7 +48,7 @@ function configFor({ url }: Upstream, flushMs = 1000): Record<string, unknown> {
   };
 }
 
-/** Answers the request's id. */
+/** Returns the request's id. */
 async function ask(
   model: string,
   more: object = {},

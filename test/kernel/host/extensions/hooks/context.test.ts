@@ -13,7 +13,7 @@ test.before.each(async (context) => {
 });
 test.after.each((context) => context.home.stop());
 
-/** What a handler with this body returns, by way of a JSON reply. */
+/** Returns the result of a handler with this body, from a JSON reply. */
 async function evaluate(home: HookHome, body: string, more = ""): Promise<unknown> {
   home.write(
     "hooks/a/handler.ts",

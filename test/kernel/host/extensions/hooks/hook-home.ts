@@ -50,11 +50,11 @@ export interface HookHomeOptions {
   files?: Record<string, string>;
   env?: Record<string, string>;
   config?: Record<string, unknown>;
-  /** As in a worker: asks whether the others take up a version too. */
+  /** Asks, as in a worker, whether the others activate a version too. */
   agree?: (subject: string, id: string, refusal?: Error) => Promise<void>;
-  /** Told of each reading of a handler. */
+  /** Called for each read of a handler. */
   reading?: (entry: string) => void;
-  /** Do not start (the test does). */
+  /** Leaves the start to the test. */
   idle?: boolean;
 }
 
@@ -65,7 +65,7 @@ export function descriptor(more = "", events = "test:asked"): string {
   return `---\nevents: [${events}]\n${more}${more && !more.endsWith("\n") ? "\n" : ""}---\n\n# A hook\n`;
 }
 
-/** A handler that answers with a text. */
+/** A handler that replies with a text. */
 export function answering(text: string): string {
   return `export default () => ({ reply: ${JSON.stringify(text)} });\n`;
 }

@@ -96,7 +96,7 @@ test("what was bundled before under the same size and time does not run in the p
       "handler.ts": main,
       [file]: evil("evil"),
     };
-    // older than whatever looks at it
+    // The time is older than that of any reader.
     const then = new Date("2026-01-01T00:00:00Z");
     for (const [name, text] of Object.entries(files)) {
       writeFileSync(join(dir, name), text);

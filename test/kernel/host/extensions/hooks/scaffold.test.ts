@@ -21,7 +21,7 @@ import { temporaryDir } from "../../../../support/temporary.ts";
 const packageDir = join(import.meta.dirname, "../../../../..");
 const tsc = join(packageDir, "node_modules/typescript/bin/tsc");
 
-/** What a real tsc says about a directory, by file. */
+/** The errors of a real tsc in a directory, by file. */
 function typeCheck(root: string): Record<string, string> {
   const { status, stdout } = spawnSync(process.execPath, [tsc, "-p", root, "--pretty", "false"], {
     cwd: root,
@@ -67,7 +67,7 @@ test.before(() => {
   errors = typeCheck(all);
 });
 
-/** Of one of them, by file. */
+/** The errors in one directory, by file. */
 function errorsIn(name: string): Record<string, string> {
   const own = Object.entries(errors).filter(([file]) => file.startsWith(`${name}/`));
   return Object.fromEntries(own.map(([file, text]) => [file.slice(name.length + 1), text]));

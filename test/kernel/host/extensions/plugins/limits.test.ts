@@ -18,7 +18,7 @@ const home = temporaryDir("portico-limits-");
 const undone: string[] = [];
 Object.assign(globalThis, { undone });
 
-/** A plugin that notes its undos, and hangs where it is told to. */
+/** A plugin that records its undos, and hangs at the chosen step. */
 const plugin = (name: string, { cleanUp = "", onConfig = "" }) => `export default {
   name: "${name}",
   config: { section: { [Symbol.for("TypeBox.Kind")]: "Any" } },

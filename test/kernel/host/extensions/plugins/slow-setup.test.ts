@@ -9,7 +9,7 @@ import { until } from "../../../../support/until.ts";
 const test = suite("plugins with a slow setup");
 let g: InProcessGateway;
 
-/** Name of a setup that hangs → ends it. */
+/** The functions that end hanging setups, by name. */
 const release = new Map<string, () => void>();
 Object.assign(globalThis, {
   held: (name: string) => new Promise<void>((resolve) => release.set(name, resolve)),
