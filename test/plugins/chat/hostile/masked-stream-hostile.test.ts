@@ -151,7 +151,7 @@ const choice = (index: number, delta: object, more: object = {}) =>
     choices: [{ index, delta, ...more }],
   });
 
-test("a key stays masked whatever lies between its pieces: comments, pings, empty deltas, other choices and fields", () => {
+test("a key stays masked with anything between its pieces: comments, pings, empty deltas, other choices and fields", () => {
   const letters = pieces(key, 1);
   const between: Record<string, string> = {
     comment: ": PROCESSING\n\n",
