@@ -168,7 +168,7 @@ test("a user's file, and the machine's metadata server", async () => {
   assert.is(up.seen[1]!.headers.authorization, "Bearer token-number-2");
 });
 
-test("what a token server echoes of the request shows no secret", async () => {
+test("a token server that echoes the request exposes no secret", async () => {
   for (const channel of ["echoed", "signed"]) {
     const { status, body } = await ask(channel);
     assert.is(status, 502);

@@ -20,7 +20,7 @@ export default definePlugin({
 });
 `;
 
-test("the first request that is answered is judged by the hooks", async () => {
+test("the hooks judge the first request that receives a response", async () => {
   const g = globalThis as {
     earlyToken?: string;
     earlyAnswers?: Promise<number>[];

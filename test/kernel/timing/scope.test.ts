@@ -48,7 +48,7 @@ test("an undo that never ends is named, and the others still run", async () => {
   );
 });
 
-test("what is registered after disposal is undone at once", async () => {
+test("a registration after disposal is undone at once", async () => {
   const scope = new Scope();
   await scope.dispose();
   let undone = false;

@@ -268,7 +268,7 @@ test("http: a text without a type of its own shows its difference, bytes that ar
   assert.equal(await h.texts(await h.run()), ["1"]);
 });
 
-test("what changes in a text that was too large to be kept is not shown as new from its first line", async () => {
+test("a change in a text that was too large to be kept is not shown as new from its first line", async () => {
   const h = await poll({ source: { kind: "http", url: at }, payload: text("{diff}") });
   const large = "the same line\n".repeat(15_000);
   const plain = { "content-type": "text/plain" };

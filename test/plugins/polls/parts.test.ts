@@ -274,7 +274,7 @@ test("pages: text as a reader sees it, selectors, ignored lines, removed parts",
   }
 });
 
-test("back-off doubles to half an hour, Retry-After raises it, hopeless answers go there at once", () => {
+test("back-off doubles to half an hour, Retry-After raises it, and hopeless responses go there at once", () => {
   const minute = 60_000;
   const [sooner, middle] = [0, 0.5];
   const row = [1, 2, 3, 10].map((errors) => backoffMs({ errors, intervalMs: 1_000 }, middle));

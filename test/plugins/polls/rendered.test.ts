@@ -41,7 +41,7 @@ async function poll(source: Record<string, unknown>) {
   return () => gateway.json("POST", `/polls/${id}/run`);
 }
 
-test("what scripts put into the page counts, and no tab stays behind", async () => {
+test("content that scripts add to the page counts, and no tab stays open", async () => {
   const run = await poll({ kind: "html", url: at, selector: "li" });
   assert.equal((await run()).status, "baseline");
   assert.is((await run()).status, "unchanged");

@@ -318,7 +318,7 @@ test("a text with what it is taken from is a text", () => {
   );
 });
 
-test("a whole answer, and its signed reasoning on the way back", async () => {
+test("a whole response is decoded, and its signed reasoning is sent back", async () => {
   const whole = decode(
     responseWith(
       [

@@ -254,7 +254,7 @@ test("calls in a stream", () => {
   assert.is(chunks.at(-2)!.choices[0]!.finish_reason, "tool_calls");
 });
 
-test("errors: of the answer, in a line, and by being cut short", () => {
+test("errors are recognised as a response, as a line, and as a truncated stream", () => {
   assert.equal(ollama.error(404, {}, Buffer.from('{"error":"model not found"}')), {
     kind: "request",
     message: "model not found",

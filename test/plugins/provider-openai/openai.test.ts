@@ -119,7 +119,7 @@ test("rules by model", () => {
     assert.is(apply("openai", same).request, same);
 });
 
-test("reasoning of earlier answers stays away from servers that refuse it, except beside tool calls", () => {
+test("reasoning of earlier messages is not sent to servers that refuse it, except beside tool calls", () => {
   const call = { role: "assistant", reasoning_content: "r", tool_calls: [{ id: "c" }] };
   const { request, changed } = apply("deepseek", {
     model: "m",

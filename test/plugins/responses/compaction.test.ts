@@ -67,7 +67,7 @@ test("a stored conversation is compacted by its last response", async () => {
   assert.match(up.views.at(-1)!.turns[0]!.text, /I like milk[\s\S]*And sugar/);
 });
 
-test("a request that ends with a compaction trigger is answered with the item", async () => {
+test("a request that ends with a compaction trigger receives the item", async () => {
   const input = [...conversation, { type: "compaction_trigger" }];
   const whole = await gateway.json("POST", "/v1/responses", { model, input });
   assert.equal(

@@ -215,7 +215,7 @@ test("a known key returns the first result again and writes nothing until it is 
   assert.is((await store.items.get("a3"))?.state, "queued");
 });
 
-test("of many callers with one key at once, one wins", async () => {
+test("of many concurrent callers with one key, one succeeds", async () => {
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
       store.enqueue({

@@ -414,7 +414,7 @@ test("a signed delivery that is sent again starts nothing, with or without its i
   assert.equal(again.body, first.body);
 });
 
-test("Slack's challenge is answered, when it is signed, at the prefix too", async () => {
+test("Slack's challenge receives its response if it is signed, at the prefix too", async () => {
   const body = JSON.stringify({ type: "url_verification", challenge: "abc" });
   const time = String(Math.floor(Date.now() / 1000));
   for (const [path, secret] of [

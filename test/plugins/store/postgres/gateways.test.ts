@@ -134,7 +134,7 @@ test("a limit is exact over all gateways, and a key that one knows is known to a
   assert.is(first.filter(({ duplicate }) => duplicate === undefined).length, 1);
 });
 
-test("duplicates that come to all at once take nothing from the limit, and get the first's answer, also of its last place", async () => {
+test("duplicates that reach all gateways at once take nothing from the limit, and receive the first one's result", async () => {
   const all = await open(4);
   const limit = { key: "k", max: 20, windowMs: 600_000 };
   for (let n = 1; n <= limit.max; n++) {

@@ -52,7 +52,7 @@ async function connect(name: string, query: string): Promise<string> {
 }
 
 for (const mode of ["verify-full", "verify-ca", "require"]) {
-  test(`sslmode=${mode} with the server's authority connects, and what is said is encrypted`, async () => {
+  test(`sslmode=${mode} with the server's authority connects, and its traffic is encrypted`, async () => {
     assert.is(await connect("known", `sslmode=${mode}&sslrootcert=${ours}`), "encrypted");
   });
   test(`sslmode=${mode} refuses a certificate of another authority, and one that no authority has signed`, async () => {

@@ -81,7 +81,7 @@ test("a replacement of the same size and time does not run, now or after a resta
   await isUnapproved(home);
 });
 
-test("what was bundled before under the same size and time does not run in the place of what is approved", async ({
+test("an earlier bundle under the same size and time does not run instead of the approved content", async ({
   make,
 }) => {
   for (const file of ["handler.ts", "lib.ts"]) {
@@ -198,7 +198,7 @@ test("packages of the workspace are part of what is approved, and come from the 
   assert.is((await home.ask("q")).reply, "dep2other");
 });
 
-test("what is not in the bundle is not required behind its back", async ({ make }) => {
+test("a package outside the bundle is not required at run time", async ({ make }) => {
   g.evil = undefined;
   const home = await make({
     files: {
