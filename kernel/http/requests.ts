@@ -216,9 +216,9 @@ export class Requests {
     let hints = "";
     for (const base of this.#forms.bases()) {
       if (listMethods(base + path).length > 0)
-        hints += ` Write ${base}${place}: the path lacks its ${base}.`;
+        hints += ` Use ${base}${place}: the path is missing ${base} at the start.`;
       if (path.startsWith(`${base}${base}/`))
-        hints += ` Write ${place.slice(base.length)}: the path has its ${base} twice.`;
+        hints += ` Use ${place.slice(base.length)}: the path begins with ${base} twice.`;
     }
     return errors.nothingThere({ path: place, hints });
   }

@@ -15,7 +15,7 @@ export const errors = PorticoError.table({
   barredPath: {
     ...INVALID,
     message:
-      "The agent may not read or write this path: it belongs to hooks/, plugins/, node_modules/ or the gateway, or agents.defaults.files.deny lists it.",
+      "The agent may not read or write this path. It is in hooks/, plugins/ or node_modules/, it belongs to the gateway, or it is listed in agents.defaults.files.deny.",
   },
   protectedFile: { ...INVALID, message: "The agent may not write this file: {reason}." },
   nulInPath: { ...INVALID, message: "The path contains a NUL character." },

@@ -11,7 +11,7 @@ export const WebConfig = Type.Object(
     allowedHostnames: Type.Array(Type.String(), {
       default: [],
       description:
-        "Host names that may resolve to private addresses even if allowPrivateNetwork is false; *.d stands for all subdomains of d.",
+        "Host names that may resolve to private addresses even if allowPrivateNetwork is false; *.example.com stands for all subdomains of example.com.",
     }),
     hostnameAllowlist: Type.Array(Type.String(), {
       default: [],

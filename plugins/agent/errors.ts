@@ -37,11 +37,11 @@ export const errors = PorticoError.table({
   alreadyDecided: { code: "conflict", message: "The call {callId} of {tool} is already {answer}." },
   unknownCall: {
     code: "not_found",
-    message: "No call {callId} is waiting. The waiting calls are: {waiting}.",
+    message: "No call {callId} is waiting for a decision. The calls that are waiting: {waiting}.",
   },
   severalCalls: {
     code: "conflict",
-    message: "Several calls are waiting. Name one of them: {waiting}.",
+    message: "Several calls are waiting for a decision. Name one of them: {waiting}.",
   },
 
   // who may do what

@@ -24,7 +24,7 @@ const filters = {
   address: { value: "IP", description: "Only changes from this address" },
   action: {
     value: "TEXT",
-    description: "Only changes whose route, entry or keys contain this string",
+    description: "Only changes whose route, entry or configuration key contains this string",
   },
   outcome: {
     value: "WORD",

@@ -35,9 +35,9 @@ export const querySchema = Type.Object({
   ),
   address: text("Only changes from this address."),
   action: text(
-    "Only changes whose route or entry name contains this string, for example /cron, keys or nightly.",
+    "Only changes whose route, entry or configuration key contains this string, for example /cron, keys or nightly.",
   ),
-  outcome: text("Only made, refused or failed changes."),
+  outcome: text("Only changes with this outcome: made, refused or failed."),
   since: text(
     "Only entries from this time on: a date, milliseconds since 1970, or how long ago, such as 90m.",
   ),

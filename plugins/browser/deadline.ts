@@ -1,14 +1,20 @@
 /** Time limits, so that a caller gets a response in time whatever a page or a remote browser does. */
+import type { PorticoError } from "portico";
 import { errors } from "./errors.ts";
 
 /**
- * Returns the result of `work`, or rejects with a 504 `timeout` after `ms`. The work itself cannot be stopped from
+ * Returns the result of `work`, or rejects with a 504 `timeout` after `ms`, which `createError` can word. The work itself cannot be stopped from
  * here; its late failure is ignored, since no caller waits for it any more.
  */
-export async function withTimeout<T>(ms: number, what: string, work: Promise<T>): Promise<T> {
+export async function withTimeout<T>(
+  ms: number,
+  what: string,
+  work: Promise<T>,
+  createError: (values: { what: string; ms: number }) => PorticoError = errors.timedOut,
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(errors.timedOut({ what, ms })), ms);
+    timer = setTimeout(() => reject(createError({ what, ms })), ms);
   });
   work.catch(() => {});
   try {

@@ -381,7 +381,7 @@ export const errors = PorticoError.table({
   elementHindered: { ...FAILED, message: "{what} failed: the {element} {reason}." },
   valueOfWrongKind: {
     ...FAILED,
-    message: "{what} failed: the {element} does not accept the value: {reason}",
+    message: "{what} failed because the {element} does not accept the value: {reason}",
   },
   labelGone: {
     ...FAILED,
@@ -493,13 +493,18 @@ export const errors = PorticoError.table({
   },
   uploadRefused: {
     ...INVALID,
-    message: "{reason} Files for pages must be in <tmp>/portico/uploads.",
+    message: "{reason} Files to upload must be in <tmp>/portico/uploads.",
   },
   acceptsNoFiles: {
     ...FAILED,
     message:
       "The upload failed: the element is not a file input, a click on it opens no file chooser, and it accepts no dropped files.",
   },
+  downloadNotStarted: {
+    ...TIMEOUT,
+    message: "The click did not start a download within {ms} ms.",
+  },
+  noDownload: { ...TIMEOUT, message: "No download started within {ms} ms." },
   oneFileOnly: { ...FAILED, message: "The upload failed: the input accepts only one file." },
   downloadTooLarge: {
     ...FAILED,

@@ -80,7 +80,7 @@ const list = commandFor<{ keys: KeyView[] }>("GET /keys", keyRoutes.list, {
       keys.map((key) => [
         key.name,
         key.state,
-        key.models?.join(", ") ?? "all except agents",
+        key.models?.join(", ") ?? "all models except agents",
         key.requestsPerMinute ?? "",
         key.tokensPerMinute ?? "",
         budgetOf(key),

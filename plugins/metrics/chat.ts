@@ -153,7 +153,7 @@ function keyFamilies(keys: ReadonlyMap<string, KeyTally>): MetricFamily[] {
   return [
     counter(
       "portico_key_requests_total",
-      "Requests of a client key that reached a model, by status.",
+      "Requests that reached a model, by client key and status.",
       ...all.flatMap(([key, { statuses }]) =>
         [...statuses].map(([status, n]): [number, Record<string, string>] => [
           n,

@@ -107,7 +107,7 @@ function collectChannels(ctx: Parts): MetricFamily[] {
     ),
     gauge(
       "portico_channel_in_flight",
-      "Attempts in progress on a channel.",
+      "Requests in progress on a channel.",
       ...samplesOf(({ inFlight }) => inFlight),
     ),
     gauge(
@@ -132,12 +132,12 @@ function collectChannels(ctx: Parts): MetricFamily[] {
     ),
     counter(
       "portico_channel_attempts_total",
-      "Attempts on a channel.",
+      "Requests sent to a channel, including retries and failures.",
       ...samplesOf(({ requests }) => requests),
     ),
     counter(
       "portico_channel_errors_total",
-      "Failed attempts on a channel.",
+      "Failed requests to a channel, including failed retries.",
       ...samplesOf(({ errors }) => errors),
     ),
   ];

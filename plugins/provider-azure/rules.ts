@@ -19,7 +19,7 @@ const REASONING_MODEL = /^(?:o\d|gpt-5)/;
 export const azureRules: readonly RequestRule[] = [
   wellFormedUnicode,
   limitNamed("max_completion_tokens", {
-    where: "deployments whose names are those of o-series or gpt-5 models",
+    where: "deployments named after an o-series or gpt-5 model",
     test: ({ model }) => REASONING_MODEL.test(model),
   }),
   onlyOwnMembers,

@@ -54,7 +54,8 @@ export const errors = PorticoError.table({
   },
   badInterval: {
     code: "invalid_request_error",
-    message: "`everyMs` must be a whole number of milliseconds, from 100 up to 100 years.",
+    message:
+      "`everyMs` must be a whole number of milliseconds: at least 100 (0.1 s), at most 100 years.",
   },
   unknownNickname: {
     code: "invalid_request_error",

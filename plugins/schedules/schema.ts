@@ -47,7 +47,7 @@ export const deliverySchema = Type.Union([
       body: Type.Optional(
         Type.Unknown({
           description:
-            "The body, in place of the gateway's own format: a string, or JSON whose strings are templates. Placeholders: {result}, {session}, {turnId}, {status}, {error}, {json result}, and values of the event ({body.…}, {item.…}).",
+            "A template that replaces the gateway's own body: a string, or JSON in which every string is a template. Placeholders: {result}, {session}, {turnId}, {status}, {error}, {json result} (the result written as a JSON value), and values of the event ({body.…}, {item.…}).",
         }),
       ),
     },

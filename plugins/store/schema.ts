@@ -13,7 +13,7 @@ const retentionSchema = Type.Object({
   ),
   deadDays: days(
     90,
-    "The number of days after which the gateway deletes dead turns and events; 0 means never.",
+    "The number of days after which the gateway deletes turns and events that failed for good (state `dead`); 0 means never.",
   ),
   deliveriesDays: days(
     30,

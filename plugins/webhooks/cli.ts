@@ -257,7 +257,7 @@ const test = commandFor<TestResult>("POST /webhooks/test", managementRoutes.test
     {
       name: "path",
       description:
-        "The path below the prefix: wake, agent, or the name of a mapping (default: the first mapping that matches)",
+        "The path below the webhooks' base path: wake, agent, or the name of a mapping (default: the first mapping that matches)",
       optional: true,
     },
   ],

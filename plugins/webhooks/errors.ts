@@ -90,7 +90,7 @@ export const errors = PorticoError.table({
   },
   partHeadTooLarge: {
     code: "invalid_request_error",
-    message: "The head of a part of the form is larger than {bytes} bytes.",
+    message: "The headers of one part of the multipart form are larger than {bytes} bytes.",
   },
 
   // transforms
@@ -132,7 +132,7 @@ export const errors = PorticoError.table({
   noSample: {
     code: "invalid_request_error",
     message:
-      "There is no sample. Send a body, or catch a request as the sample: portico webhooks catch {mapping}",
+      "There is no sample. Send a body, or capture a request as the sample: portico webhooks catch {mapping}",
   },
   noSampleNamed: {
     code: "invalid_request_error",

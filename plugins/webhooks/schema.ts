@@ -36,7 +36,7 @@ const key = Type.Object({
   paths: Type.Optional(
     Type.Array(Type.String(), {
       description:
-        "The paths that the caller may use: wake, agent, names of mappings, `/` (the prefix itself), patterns such as `ci-*`. Default: all paths.",
+        "The paths that the caller may use: wake, agent, names of mappings, `/` (the webhooks' base path itself), patterns such as `ci-*`. Default: all paths.",
     }),
   ),
   sessions: Type.Optional(
@@ -241,7 +241,8 @@ export const webhooksSchema = Type.Object(
       default: "/hooks",
       pattern: "^(/[A-Za-z0-9._~-]+)+/?$",
       expected: "a path like /hooks",
-      description: "The prefix of the endpoints' paths.",
+      description:
+        "The base path of the webhooks, with which the paths of all their endpoints begin.",
     }),
     maxBodyBytes: Type.Integer({ minimum: 1, default: 1024 * 1024 }),
     rateLimit,
@@ -303,7 +304,7 @@ export const agentRequest = Type.Object({
 
 /** The body of `POST /webhooks/test`. */
 export const testRequest = Type.Object({
-  /** `wake`, `agent` or the name of a mapping; if absent, the prefix itself. */
+  /** `wake`, `agent` or the name of a mapping; if absent, the base path itself. */
   path: Type.Optional(Type.String()),
   /** Headers that replace those of the same name in the mapping's sample. */
   headers: Type.Optional(Type.Record(Type.String(), Type.String())),

@@ -108,7 +108,10 @@ export function createBallots({
       if (isAnswer && ballot?.id !== id) return;
       if (ballot && ballot.id !== id) {
         // This process cannot know which of the two is newer, so all of them read the disk again.
-        decide(subject, ballot, { error: "another version has arrived", isOvertaken: true });
+        decide(subject, ballot, {
+          error: `a different version of ${subject} replaced this one before all workers had accepted it`,
+          isOvertaken: true,
+        });
         ballot = undefined;
       }
       ballot ??= openBallot(vote, worker);

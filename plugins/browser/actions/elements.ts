@@ -143,8 +143,9 @@ export async function findElement(
   const locator = locatorOf(tab.page, entry.native);
   const probe = await withTimeout(
     timeoutMs,
-    "The search for the element (the page does not respond)",
+    "The search for the element",
     probeLocator(locator, needs, timeoutMs),
+    errors.pageSilent,
   ).catch((error: unknown) => {
     throw toPublicError(error, "The search for the element");
   });
@@ -257,7 +258,7 @@ const WRONG_KIND =
 
 const NOT_A_SELECT = /not a <?select/i;
 const CUSTOM_LIST_HINT =
-  "it is not a <select>: the page draws the list itself. Click the element, take a snapshot, and click the option.";
+  "it is not a <select>, but a list that the page draws itself. Click the element, take a snapshot, and click the option.";
 
 async function explainFailure(
   trial: Trial,

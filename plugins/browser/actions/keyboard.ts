@@ -64,7 +64,7 @@ async function typeAtFocus({ tab, input, timeoutMs }: Act, text: string): Promis
     if (input.submit) await keyboard.press("Enter");
   };
   const totalMs = input.slowly ? timeoutMs + text.length * EXTRA_PER_KEY_MS : timeoutMs;
-  await withTimeout(totalMs, "The typing (the page does not respond)", work());
+  await withTimeout(totalMs, "The typing", work(), errors.pageSilent);
   return undefined;
 }
 
@@ -85,8 +85,9 @@ export async function pressKey({ tab, input, timeoutMs, isExplicit }: Act): Prom
     } else
       await withTimeout(
         timeoutMs,
-        "The key press (the page does not respond)",
+        "The key press",
         tab.page.keyboard.press(key),
+        errors.pageSilent,
       );
   } catch (error) {
     if (!/Unknown key|Unknown modifier/i.test(String((error as Error).message))) throw error;

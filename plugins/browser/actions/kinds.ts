@@ -156,7 +156,7 @@ async function clickAt({ tab, input, timeoutMs }: Act, x: number, y: number): Pr
       for (const key of modifierKeys) await page.keyboard.up(key);
     }
   };
-  await withTimeout(timeoutMs, "The click (the page does not respond)", work());
+  await withTimeout(timeoutMs, "The click", work(), errors.pageSilent);
 }
 
 async function drag({ tab, input, timeoutMs, isExplicit }: Act): Promise<undefined> {

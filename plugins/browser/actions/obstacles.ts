@@ -5,7 +5,7 @@ import type { Probe, ProbeNeeds } from "../tab/page-scripts.ts";
 export function findObstacle(probe: Probe, needs: ProbeNeeds): string | undefined {
   if (needs.visible && probe.visible === false) return "is not visible";
   if (needs.enabled && probe.enabled === false) return "is disabled";
-  if (needs.hit && probe.inert) return "is inert: the page accepts no input for it";
+  if (needs.hit && probe.inert) return "is inert, so the page accepts no input for it";
   if (needs.hit && probe.outside) return "cannot be scrolled into view";
   if (needs.editable && probe.editable === false)
     return `is not editable (${probe.tag} accepts no text, or is read-only)`;
@@ -25,6 +25,6 @@ export function findObstacleInLog(log: readonly string[]): string | undefined {
   if (log.some((line) => line.includes("element is not enabled"))) return "is disabled";
   if (log.some((line) => line.includes("did not find some options"))) return "has no such option";
   if (log.some((line) => line.includes("option being selected is not enabled")))
-    return "has disabled that option";
+    return "has that option, but the option is disabled";
   return undefined;
 }

@@ -209,7 +209,7 @@ export const stateCommands: Command[] = [
       headers,
       credentials,
       geolocation("geolocation", "Set the location that pages see"),
-      geolocation("geo", "Set the location that pages see (the same as geolocation)"),
+      geolocation("geo", "Set the location that pages see (short for `set geolocation`)"),
       permissions,
       media,
       timezone,

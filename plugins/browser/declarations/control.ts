@@ -8,7 +8,7 @@ export const control = {
   "GET /": declare({
     summary: "Show whether a browser is running, and which one",
     about: "browser",
-    what: "The status",
+    what: "Reading the status",
     response: Type.Object({
       enabled: Type.Boolean(),
       profile: Type.String(),

@@ -70,7 +70,8 @@ async function openOffscreen() {
   await chrome.offscreen.createDocument({
     url: "offscreen.html",
     reasons: ["WORKERS"],
-    justification: "Keeps the connection of attached tabs over restarts of the extension's worker.",
+    justification:
+      "Keeps the connection to attached tabs across restarts of the extension's worker.",
   });
 }
 

@@ -150,8 +150,9 @@ export async function saveClickedDownload(op: Op, input: DownloadInput): Promise
     const waitMs = Math.min(input.timeoutMs ?? 15_000, remainingMs(start, timeoutMs));
     const startedDownload = await withTimeout(
       waitMs,
-      "Waiting for the download to begin (the click started none)",
+      "The start of the download",
       tab.whileAlive(next.promise),
+      ({ ms }) => errors.downloadNotStarted({ ms }),
     ).catch(async (error: unknown) => {
       await tab.stopLoading();
       throw error;
@@ -177,8 +178,9 @@ export async function saveNextDownload(
   try {
     const startedDownload = await withTimeout(
       timeoutMs,
-      "Waiting for a download to begin",
+      "The start of a download",
       tab.whileAlive(next.promise),
+      ({ ms }) => errors.noDownload({ ms }),
     );
     return await saveDownload(op, tab, startedDownload, input.path, remainingMs(start, timeoutMs));
   } finally {

@@ -311,8 +311,9 @@ async function takeAriaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
   try {
     const axTree = await withTimeout(
       input.timeoutMs ?? 15_000,
-      "The snapshot (the page does not respond)",
+      "The snapshot",
       readAxTree(tab as CdpSession, frames as CdpSession[], limit),
+      ({ ms }) => errors.snapshotOfUnresponsivePage({ ms }),
     );
     const lines = axTree.nodes.map(({ role, name, value, depth }) => {
       const suffix = value === undefined ? "" : `: ${value}`;

@@ -92,8 +92,9 @@ async function accessStorage<T>(
   try {
     return await withTimeout(
       input.timeoutMs ?? TIMEOUT_MS,
-      "The storage access (the page does not respond)",
+      "The storage access",
       work(tab),
+      errors.pageSilent,
     );
   } catch (error) {
     if (

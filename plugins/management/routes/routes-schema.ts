@@ -53,7 +53,8 @@ export const undoRequest = Type.Object(
 );
 
 const Written = jsonResponse(Type.Object({ ok: Type.Literal(true), version: Type.String() }), {
-  description: "The written values. The `ETag` header contains the version.",
+  description:
+    "The change was made (with `dryRun`: would be made). `version` and the `ETag` header contain the resulting version of the configuration.",
 });
 const version = Type.Optional(
   Type.String({ description: "The number or the id of a version. Default: the latest version" }),

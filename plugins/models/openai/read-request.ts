@@ -122,7 +122,7 @@ function refuseMergedModels(value: Fields): void {
     const key = Object.keys(mergedMembers).find(isModelKey);
     if (key !== undefined)
       fail(
-        `\`${name}.${shortenName(key)}\` must not name models: use \`model\` or \`models\`.`,
+        `\`${name}.${shortenName(key)}\` is not allowed: name models only in the top-level \`model\` or \`models\`.`,
         `${name}.${shortenName(key)}`,
       );
   }

@@ -100,8 +100,8 @@ const UNTRUSTED = /CERT|SIGNATURE|ISSUER|HOSTNAME_MISMATCH/;
 /** Returns a hint if the scheme may be wrong: `http` in the address while the gateway uses TLS, or the reverse. */
 function schemeHint({ url }: Target, reason: string): string {
   if (url.startsWith("ws:"))
-    return reason === "ECONNRESET" ? " The gateway may accept only https." : "";
-  return /WRONG_VERSION|EPROTO/.test(reason) ? " The gateway may accept only http." : "";
+    return reason === "ECONNRESET" ? " Perhaps the gateway accepts only https." : "";
+  return /WRONG_VERSION|EPROTO/.test(reason) ? " Perhaps the gateway accepts only http." : "";
 }
 
 /** The cause of a failure, in words for the user. If `isFinal`, a retry cannot help. */

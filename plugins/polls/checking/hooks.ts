@@ -32,7 +32,7 @@ export function startHooks(ctx: PluginContext): Pick<ClaimLoop<HookBody>, "stop"
     try {
       if (claim.item.attempts > MAX_ATTEMPTS)
         throw new Error(
-          `The gateway stopped ${MAX_ATTEMPTS} times during this check, so it is not tried again.`,
+          `The gateway stopped ${MAX_ATTEMPTS} times during this check. The check will not be tried again.`,
         );
       // The tools are looked up each time, because the cron plugin may have been reloaded.
       const tools = await ctx.use("schedule").load();

@@ -32,7 +32,7 @@ test("a change is found by a filter and shows before and after", async () => {
   const { page, complaints } = visitor;
   await page.goto(`${gateway.url}/#/audit`);
   await page.getByRole("link", { name: "Not applied: deleted key ci" }).waitFor();
-  await page.getByLabel("Route, entry or key").fill("patch /cron");
+  await page.getByLabel("Route, entry or configuration key contains").fill("patch /cron");
   await until("the filtered list", async () => {
     const rows = await page.locator("table tbody tr").count();
     return rows === 1;

@@ -469,7 +469,7 @@ testSignedIn(
     await openSection(visitor, "Webhooks");
     await page.getByRole("link", { name: "Edit shop" }).click();
     await page.getByText(/^There is no sample yet/).waitFor();
-    await page.getByRole("button", { name: "Catch the next matching request" }).click();
+    await page.getByRole("button", { name: "Capture the next matching request" }).click();
     const caught = page.getByRole("button", { name: "{body.order.id}" });
     await until("the caught request", async () => {
       await order(gateway, { order: { id: 7, note: EVIL } });

@@ -107,7 +107,7 @@ testSignedIn("one busy day is drawn by the hour", async (visitor) => {
   });
   await openSection(visitor, "Usage");
   await page.getByRole("heading", { name: "Requests by hour" }).waitFor();
-  await page.getByText("Models were used only on 2026-10-20").waitFor();
+  await page.getByText("Usage only on 2026-10-20").waitFor();
   await page.locator(".usage-chart canvas").waitFor();
   assert.ok(requests.some((query) => /^from=2026-10-20&to=2026-10-20&by=hour$/.test(query)));
   await picture(page, "usage-busy-day");

@@ -26,7 +26,7 @@ const auditFilters = filters({
     ["since", "Since", ["1h", "24h", "7d", "30d"]],
   ],
   texts: [
-    ["action", "Route, entry or key"],
+    ["action", "Route, entry or configuration key contains"],
     ["principal", "Principal"],
     ["address", "Address"],
   ],

@@ -69,7 +69,7 @@ function columnsOf(openName) {
   if (openName !== undefined) return columns;
   return [
     ...columns,
-    { title: "models", cell: ({ models }) => models?.join(", ") ?? "all except agents" },
+    { title: "models", cell: ({ models }) => models?.join(", ") ?? "all models except agents" },
     { title: "limits", kind: "text", cell: limitsText },
   ];
 }
@@ -109,7 +109,7 @@ function renderDetail({ key, days, models }) {
     facts([
       ["state", badge(key.state)],
       ["budget", budget === undefined ? "none" : budgetBar(key)],
-      ["models", key.models?.join(", ") ?? "all except agents"],
+      ["models", key.models?.join(", ") ?? "all models except agents"],
       ["additional tools for agent turns", key.tools?.join(", ")],
       ["limits", limitsText(key)],
       ["old secret valid until", key.previousUntil && ago(key.previousUntil)],

@@ -124,7 +124,7 @@ export async function addMapping() {
         name: "from",
         label: "From a received request",
         kind: "choice",
-        options: [{ value: "", label: "none (catch a request later)" }, ...requests],
+        options: [{ value: "", label: "none (capture a request later)" }, ...requests],
       },
       ...fieldsOf(),
     ],

@@ -84,8 +84,8 @@ class MappingPage {
     return h(
       "div",
       { class: "row" },
-      action("Catch the next matching request", "catch", () => this.catchNext(false)),
-      action("Catch the next request, matching or not", "catch-any", () => this.catchNext(true)),
+      action("Capture the next matching request", "catch", () => this.catchNext(false)),
+      action("Capture the next request, matching or not", "catch-any", () => this.catchNext(true)),
     );
   }
 
@@ -174,9 +174,9 @@ class MappingPage {
 
   showSample(captured) {
     if (!captured) {
-      const text = "There is no sample yet. Catch a request to choose from its values here.";
+      const text = "There is no sample yet. Capture a request to choose from its values here.";
       this.outcome.replaceChildren(
-        h("p", { class: "empty" }, "Catch or choose a sample to see the preview."),
+        h("p", { class: "empty" }, "Capture a request or choose a sample to see the preview."),
       );
       return this.sample.replaceChildren(h("p", { class: "empty" }, text));
     }
@@ -197,7 +197,7 @@ class MappingPage {
     const captured = await post(path);
     this.request = undefined;
     this.showSample(captured);
-    return "The request was caught";
+    return "The request was captured";
   }
 }
 
@@ -259,6 +259,6 @@ function readJson(text) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error("Match is not JSON.");
+    throw new Error("The field “Match” is not valid JSON.");
   }
 }

@@ -171,11 +171,11 @@ function beginningText({ step }, { from, rows }) {
   const first = rows[0]?.day;
   if (first === undefined || first === from.slice(0, 10)) return null;
   const last = rows.at(-1).day;
-  const days = step === "day" ? `since ${first}` : [...new Set([first, last])].join(" and ");
+  const days = [...new Set([first, last])].join(" and ");
   return h(
     "span",
     { class: "muted small" },
-    `Models were used ${step === "day" ? "" : "only on "}${days}`,
+    step === "day" ? `No usage before ${first}` : `Usage only on ${days}`,
   );
 }
 

@@ -42,7 +42,7 @@ const fieldsOf = ({ paths, sessions, models, rateLimit } = {}) => [
     label: "May call",
     kind: "lines",
     value: paths,
-    hint: "One per line: wake, agent, the name of a mapping, a pattern such as ci-*, or / for the prefix itself. Leave empty for everything.",
+    hint: "One per line: wake, agent, the name of a mapping, a pattern such as ci-*, or / for the webhooks' base path itself. Leave empty for everything.",
   },
   {
     name: "sessions",

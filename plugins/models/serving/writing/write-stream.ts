@@ -131,7 +131,7 @@ function encodeFailure<T>(
   try {
     return writer.fail(error);
   } catch (err) {
-    log.error({ err }, "an error could not be translated");
+    log.error({ err }, "an error could not be converted to the format of the client's API");
     return undefined;
   }
 }
@@ -142,6 +142,6 @@ function failWith(error: unknown, { log }: Call, fail: (error: PorticoError) => 
     fail(error);
     return;
   }
-  log.error({ err: error }, "a stream could not be translated");
+  log.error({ err: error }, "a stream could not be converted to the format of the client's API");
   fail(errors.streamNotWritten());
 }

@@ -70,7 +70,7 @@ test("an option that is disabled, and a goal that is covered, are named", async 
     await browser.act("select", { ref: list, values: ["c"] }),
     422,
     "action_failed",
-    "disabled that option",
+    "the option is disabled",
   );
   const fields = { startRef: await browser.ref("Start"), endRef: await browser.ref("Goal") };
   failed(
