@@ -153,7 +153,7 @@ export class PorticoError extends Error {
    *   unknownJob: {
    *     code: "job_not_found",
    *     status: 404,
-   *     message: "There is no job `{id}`. `portico jobs list` shows those that exist.",
+   *     message: "There is no job `{id}`. `portico jobs list` shows all jobs.",
    *   },
    * });
    * throw errors.unknownJob({ id }, { param: "id" });

@@ -50,7 +50,7 @@ export const errors = PorticoError.table({
   },
   emptyPath: {
     code: "invalid_request_error",
-    message: "The key is empty. Name the key to set.",
+    message: "The configuration key is empty. Name the key to set.",
   },
   wrongContainer: {
     code: "invalid_request_error",

@@ -89,7 +89,7 @@ function suggestFix(path: KeyPath, schema: TSchema): Pick<ConfigProblem, "neares
   const isEntry = typeof entry === "string" && isMapOfEntries(schemaAt(schema, map));
   if (isName && isEntry && !listNamedKeys(schemaAt(schema, map)).includes(entry))
     return {
-      hint: `entries of ${formatKeyPath(map)} are named by their key; this one is already named ${entry}, so remove this field`,
+      hint: `entries of ${formatKeyPath(map)} are named by their keys, so this entry already has the name ${entry}: remove this field`,
     };
   const nearest = findNearestKey(path, schema);
   return nearest === undefined ? { hint: describeSiblings(path, schema) } : { nearest };

@@ -31,7 +31,7 @@ function checkTls(tls: { cert: string; key: string }): ConfigFault[] {
     return [];
   } catch (error) {
     const reason = (error as Error).message.split(":").at(-1);
-    const message = `names a certificate and a key that cannot be used together: ${reason}`;
+    const message = `names a certificate and a private key that cannot be used together: ${reason}`;
     return [{ path: ["gateway", "tls"], message }];
   }
 }

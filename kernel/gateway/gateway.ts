@@ -274,7 +274,7 @@ export class Gateway {
     log.log.level = config.kernel.log.level;
     for (const secret of config.secrets()) log.addSecret(secret);
     for (const key of back ? [] : findKeysAtNextStart(config.composed, keys))
-      log.log.warn({ key }, `${key} takes effect at the next start`);
+      log.log.warn({ key }, `${key} takes effect at the next start of the gateway`);
     await this.plugins.reconfigure(keys);
     await this.hooks.reconfigure(keys);
     if (!back && keys.length > 0) void this.bus.emit("config:changed", { keys }, AS_OWNER);

@@ -45,17 +45,19 @@ function readFiles(files: TlsFiles, log: Logger): { cert: Buffer; key: Buffer } 
   const pair = { cert: readPem(files, "cert"), key: readPem(files, "key") };
   try {
     if (pair.key.includes("ENCRYPTED"))
-      throw new Error("the key is encrypted with a passphrase: store it without one");
+      throw new Error(
+        "the private key is encrypted with a passphrase: store the private key without a passphrase",
+      );
     createSecureContext(pair);
     const certificate = new X509Certificate(pair.cert);
     // `createSecureContext` accepts a key of another kind (RSA, elliptic), which would then fail in every handshake.
     if (!certificate.checkPrivateKey(createPrivateKey(pair.key)))
-      throw new Error("the key does not belong to the certificate");
+      throw new Error("the private key does not belong to the certificate");
     if (Date.parse(certificate.validTo) < Date.now())
       log.warn(`gateway.tls: the certificate has expired (${certificate.validTo})`);
     return pair;
   } catch (cause) {
-    throw unusableTls(": certificate and key cannot be used together", cause);
+    throw unusableTls(": the certificate and the private key cannot be used together", cause);
   }
 }
 

@@ -28,7 +28,7 @@ export function createLog(options: LogOptions = {}) {
   const accessLines = new AccessLines(redaction);
   // Standard output still receives the lines.
   const onError = (err: unknown) =>
-    log.warn({ err }, "the log file cannot be written; lines from this period are missing from it");
+    log.warn({ err }, "the log file cannot be written, so some log lines are missing from it");
   const file =
     options.file === undefined ? undefined : new LogFile({ file: options.file, onError });
   const log = createPino(options.level ?? "info", (line) => writeLine(redaction.hide(line)));

@@ -54,7 +54,8 @@ export const errors = PorticoError.table({
   },
   textNotInFile: {
     ...INVALID,
-    message: "The file does not contain the text in `old`. Read it, and copy the text from there.",
+    message:
+      "The file does not contain the text in `old`. Read the file, and copy the text from there.",
   },
   textNotUnique: {
     ...INVALID,

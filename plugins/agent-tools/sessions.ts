@@ -28,7 +28,7 @@ const parameters = Type.Object({
     Type.Integer({
       minimum: 1,
       maximum: 200,
-      description: "For list and history: the number of entries (default: 20)",
+      description: "For list and history: the number of sessions or messages (default: 20)",
     }),
   ),
 });

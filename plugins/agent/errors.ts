@@ -5,11 +5,11 @@ export const errors = PorticoError.table({
   // turns
   unknownTurn: {
     code: "not_found",
-    message: "There is no turn {id}. `portico turns list` shows the newest.",
+    message: "There is no turn {id}. `portico turns list` shows the newest turns.",
   },
   unknownSession: {
     code: "not_found",
-    message: "There is no session {id}. `portico sessions list` shows those that exist.",
+    message: "There is no session {id}. `portico sessions list` shows all sessions.",
   },
   turnNotEnded: { code: "timeout", message: "The turn {id} has not ended yet." },
   turnTooLong: { code: "timeout", message: "The turn did not end within {ms} ms." },

@@ -95,7 +95,7 @@ export const defaultsSchema = Type.Object({
   systemPrompt: Type.Optional(
     Type.String({
       description:
-        "Replaces the default introduction of the system prompt; the rest is still appended.",
+        "Replaces the default introduction of the system prompt; the rest of the prompt is still appended.",
     }),
   ),
   maxSteps: Type.Integer({

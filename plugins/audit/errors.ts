@@ -4,7 +4,7 @@ import { PorticoError } from "portico";
 export const errors = PorticoError.table({
   unknownEntry: {
     code: "not_found",
-    message: "The audit trail has no entry with this id. `portico audit` lists those that it has.",
+    message: "The audit trail has no entry with this id. `portico audit` lists the entries.",
   },
   badPlace: {
     code: "invalid_request_error",

@@ -39,10 +39,10 @@ export const querySchema = Type.Object({
   ),
   outcome: text("Only changes with this outcome: made, refused or failed."),
   since: text(
-    "Only entries from this time on: a date, milliseconds since 1970, or how long ago, such as 90m.",
+    "Only changes from this time on: a date, milliseconds since 1970, or how long ago, such as 90m.",
   ),
   until: text(
-    "Only entries up to this time: a date, milliseconds since 1970, or how long ago, such as 90m.",
+    "Only changes up to this time: a date, milliseconds since 1970, or how long ago, such as 90m.",
   ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 50 })),
   before: text("The `next` value of the previous page."),

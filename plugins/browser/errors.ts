@@ -37,6 +37,11 @@ export const errors = PorticoError.table({
   // errors of any operation
   timedOut: { ...TIMEOUT, message: "{what} did not finish within {ms} ms." },
   timedOutBecause: { ...TIMEOUT, message: "{what} did not finish in time: {reason}" },
+  tabBusy: {
+    ...TIMEOUT,
+    message:
+      "{what} could not begin within {ms} ms, because an earlier action in this tab was still in progress. Try again later.",
+  },
   pageSilent: {
     ...TIMEOUT,
     message: "{what} did not finish within {ms} ms: the page does not respond.",
@@ -504,6 +509,7 @@ export const errors = PorticoError.table({
     ...TIMEOUT,
     message: "The click did not start a download within {ms} ms.",
   },
+  noResponse: { ...TIMEOUT, message: "No response from {url} arrived within {ms} ms." },
   noDownload: { ...TIMEOUT, message: "No download started within {ms} ms." },
   oneFileOnly: { ...FAILED, message: "The upload failed: the input accepts only one file." },
   downloadTooLarge: {

@@ -82,6 +82,21 @@ function isDiskFull(error: unknown): boolean {
 /** Creates the error 507 `storage_full`. */
 export const diskFullError = (cause?: unknown): PorticoError => errors.diskFull({ cause });
 
+/** Creates the error 504 `timeout` for an error of the library. Most of these say only how long the library waited. */
+export function timeoutError(
+  cause: unknown,
+  what: string,
+  details?: Record<string, unknown>,
+): PorticoError {
+  const reason = summarizeError(cause);
+  const [, ms] =
+    /^(?:Timeout|.* did not finish within) (\d+) ?ms(?: exceeded)?\.?$/.exec(reason) ?? [];
+  const options = { cause, ...(details && { details }) };
+  return ms === undefined
+    ? errors.timedOutBecause({ what, reason }, options)
+    : errors.timedOut({ what, ms }, options);
+}
+
 /** Converts any error to one that may be shown to callers. `what` names the action: "The click". */
 export function toPublicError(error: unknown, what: string): PorticoError {
   if (isPorticoError(error)) return error as PorticoError;
@@ -104,8 +119,7 @@ export function toPublicError(error: unknown, what: string): PorticoError {
       { what, reason: `${summarizeError(error).split(",")[0]}.` },
       options,
     );
-  if (isTimeout(error))
-    return errors.timedOutBecause({ what, reason: summarizeError(error) }, options);
+  if (isTimeout(error)) return timeoutError(error, what);
   const message = rawMessage(error);
   if (/Invalid frame in aria-ref/.test(message)) {
     return errors.frameGone(options);

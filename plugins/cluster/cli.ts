@@ -7,7 +7,7 @@ export default commandFor<{ gateways: GatewayEntry[] }>("GET /gateways", gateway
   name: "gateways",
   summary: "List the gateways that share the store",
   description:
-    "Each gateway renews its entry every 5 seconds. A gateway that was killed disappears from the list 15 seconds after its last renewal. The star marks the gateway that sent this list.",
+    "Each gateway renews its entry in this list every 5 seconds. A gateway that was killed disappears from the list 15 seconds after its last renewal. The star marks the gateway that sent this list.",
   examples: ["portico gateways", "portico gateways --json"],
   view: ({ gateways }, io) =>
     io.table(

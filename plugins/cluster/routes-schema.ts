@@ -13,11 +13,12 @@ const Gateway = Type.Object({
   startedAt: Time,
   seenAt: Type.Unsafe<string>({
     ...Time,
-    description: "The time at which the gateway last renewed its entry",
+    description: "The time at which the gateway last renewed its entry in the list",
   }),
   ageMs: Type.Integer({
     minimum: 0,
-    description: "Milliseconds since the gateway last renewed its entry, by the clock of the store",
+    description:
+      "Milliseconds since the gateway last renewed its entry in the list, by the clock of the store",
   }),
   isThis: Type.Boolean({ description: "Whether this gateway sent the response" }),
 });

@@ -27,7 +27,7 @@ interface Replay {
 
 const delivery = {
   name: "delivery",
-  description: "The id of the delivery, or the beginning or end of it",
+  description: "The id of the delivery, or the beginning or end of the id",
 };
 
 function describeDelivery(delivery: DeliveryView): string[] {

@@ -15,7 +15,7 @@ export const errors = PorticoError.table({
   },
   unknownDelivery: {
     code: "not_found",
-    message: "There is no delivery {id}. `portico deliveries list` shows the newest.",
+    message: "There is no delivery {id}. `portico deliveries list` shows the newest deliveries.",
   },
   notEnded: {
     code: "conflict",

@@ -29,7 +29,7 @@ export const errors = PorticoError.table({
   },
   unknownKey: {
     code: "not_found",
-    message: "There is no key `{name}`. `portico keys list` shows those that exist.",
+    message: "There is no key `{name}`. `portico keys list` shows all keys.",
   },
   nameTaken: {
     code: "conflict",

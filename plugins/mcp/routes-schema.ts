@@ -23,7 +23,7 @@ export const mcpRoutes = {
     summary: "Call the gateway's tools over MCP",
     changes: false,
     body: Type.Union([AnyObject, Type.Array(AnyObject)], {
-      description: "A JSON-RPC 2.0 message, or a list of them.",
+      description: "A JSON-RPC 2.0 message, or a list of such messages.",
     }),
     // The handler validates the body itself, because its errors must be JSON-RPC errors.
     checkedBy: "handler",

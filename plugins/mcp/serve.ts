@@ -204,7 +204,7 @@ function createHandlers(scope: Scope, server: Server): Map<string, Handler> {
       if (!(await subscriptions.add(uri, remote, name, notify)))
         throw new RpcError(
           ErrorCode.InvalidRequest,
-          "This session has too many subscriptions. Remove one first.",
+          "This session has too many subscriptions. Remove a subscription first.",
         );
       return {};
     })

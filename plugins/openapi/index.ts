@@ -32,13 +32,13 @@ export function streamableResponse(schema: TSchema): ResponseDeclarations {
   return { 200: { description: "The response, as JSON or as a stream of events.", content } };
 }
 
-/** The query parameter for the largest number of entries. */
+/** The query parameter for the largest number of results. */
 export function limitField(defaultLimit: number) {
   return Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 1000,
-      description: `The largest number of entries (default: ${defaultLimit})`,
+      description: `The largest number of results (default: ${defaultLimit})`,
     }),
   );
 }

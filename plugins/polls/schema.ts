@@ -98,7 +98,7 @@ const definition = {
   fireOnFirst: Type.Optional(
     Type.Boolean({
       description:
-        "Whether the first check reports the items that it finds. By default it only remembers them.",
+        "Whether the first check reports the items that it finds. By default, the first check only remembers the items.",
     }),
   ),
   maxItems: Type.Optional(

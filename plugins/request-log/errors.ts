@@ -9,7 +9,7 @@ export const errors = PorticoError.table({
   },
   badStatus: {
     code: "invalid_request_error",
-    message: "`status` must be a status such as 429, or a class of them such as 4xx.",
+    message: "`status` must be a status such as 429, or a class of statuses such as 4xx.",
   },
   badPlace: {
     code: "invalid_request_error",

@@ -13,7 +13,7 @@ export const ResponsesConfig = Type.Object(
       default: 16 * 1024 * 1024,
       minimum: 0,
       description:
-        "How many bytes the stored responses of each client key may use. The oldest ones are deleted first.",
+        "How many bytes the stored responses of each client key may use. The oldest responses are deleted first.",
     }),
   },
   { description: "Responses that are stored for previous_response_id." },

@@ -48,7 +48,7 @@ export function createLoopSwitch({ ctx, kind, start, work }: LoopSwitchOptions) 
         now: () => store().now(),
         nextDueAt: () => store().schedules.nextDueAt(kind),
         failed: (error) =>
-          ctx.log.error({ err: error }, `${ctx.name}: the due entries could not be read`),
+          ctx.log.error({ err: error }, `${ctx.name}: the due ${kind}s could not be read`),
       });
     },
     async off(): Promise<void> {

@@ -5,7 +5,7 @@ export const errors = PorticoError.table({
   // entries
   unknownEntry: {
     code: "not_found",
-    message: "There is no {noun} {name}. `{command}` lists those that exist.",
+    message: "There is no {noun} {name}. `{command}` lists all {noun}s.",
   },
   /** The error does not repeat the name, which may be another client's. */
   notYours: {
@@ -64,7 +64,8 @@ export const errors = PorticoError.table({
   },
   fieldCount: {
     code: "invalid_request_error",
-    message: "A cron expression has 5 fields, or 6 with seconds first. This one has {count}.",
+    message:
+      "A cron expression has 5 fields, or 6 with seconds first. This expression has {count}.",
   },
   badExpression: {
     code: "invalid_request_error",

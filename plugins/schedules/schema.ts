@@ -11,7 +11,7 @@ export const entryFields = {
   enabled: Type.Optional(
     Type.Boolean({
       description:
-        "Whether the entry is enabled. The configuration has this member instead of `status`.",
+        "Whether the job or poll is enabled. In the configuration, this member replaces `status`.",
     }),
   ),
 };

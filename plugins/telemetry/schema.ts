@@ -9,7 +9,7 @@ export const telemetrySchema = Type.Object(
         format: "uri",
         expected: "an http or https address without user and password",
         description:
-          "A collector that accepts OTLP over HTTP, such as http://127.0.0.1:4318. Without one, the gateway records no traces.",
+          "A collector that accepts OTLP over HTTP, such as http://127.0.0.1:4318. Without a collector, the gateway records no traces.",
       }),
     ),
     headers: Type.Record(Type.String(), Type.String({ minLength: 1, secret: true }), {

@@ -22,11 +22,11 @@ export const errors = PorticoError.table({
   filterNotKept: {
     code: "invalid_request_error",
     message:
-      "`{name}` is not stored with individual requests. Use `GET /requests` to filter by it.",
+      "`{name}` is not stored with individual requests. To filter by `{name}`, use `GET /requests`.",
   },
   badStatus: {
     code: "invalid_request_error",
-    message: "`status` must be a status (429) or a class of them (4xx).",
+    message: "`status` must be a status (429) or a class of statuses (4xx).",
   },
   badPlace: {
     code: "invalid_request_error",

@@ -96,7 +96,7 @@ export const usageRoutes = {
       by: Type.Optional(
         Type.Array(Type.String(), {
           description:
-            "How rows are grouped: by model, channel, key, alias, principal, tag, day or hour. Separate several of them with commas, or repeat the parameter",
+            "How rows are grouped: by model, channel, key, alias, principal, tag, day or hour. Separate several groupings with commas, or repeat the parameter",
         }),
       ),
     }),

@@ -69,7 +69,7 @@ const describeReason = ({ path, expected, actual }: Reason): string =>
 
 const delivery = {
   name: "delivery",
-  description: "The id of the delivery, or the beginning or end of it",
+  description: "The id of the delivery, or the beginning or end of the id",
 };
 
 function parsePairs(values: unknown, option: string): Record<string, string> {

@@ -58,7 +58,8 @@ export const errors = PorticoError.table({
   },
   pathNotAllowed: {
     code: "forbidden",
-    message: "This key may not call this path. webhooks.keys lists the paths that it may call.",
+    message:
+      "This key may not call this path. webhooks.keys lists the paths that the key may call.",
   },
   nameNotAllowed: {
     code: "forbidden",
@@ -108,12 +109,13 @@ export const errors = PorticoError.table({
   // management
   unknownMapping: {
     code: "not_found",
-    message: "There is no mapping {name}. `portico webhooks list` shows those that exist.",
+    message: "There is no mapping {name}. `portico webhooks list` shows all mappings.",
   },
   unknownTarget: { code: "not_found", message: "There is no endpoint or mapping {path}." },
   unknownDelivery: {
     code: "not_found",
-    message: "There is no delivery {id}. `portico webhooks deliveries` shows the newest.",
+    message:
+      "There is no delivery {id}. `portico webhooks deliveries` shows the newest deliveries.",
   },
   bodyNotKept: {
     code: "conflict",

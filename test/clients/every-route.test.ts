@@ -157,7 +157,7 @@ test("Python: the standard library, and the packages openai, anthropic and coher
 test("the error for a base address without its /v1, or with two, explains it", async () => {
   for (const [base, expected] of [
     ["", /Use \/v1\/chat\/completions: the path is missing \/v1 at the start/],
-    ["/v1/v1", /Write \/v1\/chat\/completions: the path has its \/v1 twice/],
+    ["/v1/v1", /Use \/v1\/chat\/completions: the path begins with \/v1 twice/],
   ] as const) {
     const client = new OpenAI({
       baseURL: `${gateway.url}${base}`,

@@ -5,12 +5,12 @@ export const errors = PorticoError.table({
   unknownHook: {
     code: "hook_not_found",
     status: 404,
-    message: "There is no hook {name}. `portico hooks list` shows those that exist.",
+    message: "There is no hook {name}. `portico hooks list` shows all hooks.",
   },
   unknownPlugin: {
     code: "plugin_not_found",
     status: 404,
-    message: "There is no plugin {name}. `portico plugins list` shows those that exist.",
+    message: "There is no plugin {name}. `portico plugins list` shows all plugins.",
   },
   needsNoApproval: {
     code: "invalid_request_error",

@@ -5,7 +5,7 @@ import { shortIds } from "portico/store";
 import { agentRoutes } from "../routes/routes-schema.ts";
 import { describeTurn } from "./turn-report.ts";
 
-const turn = { name: "turn", description: "The id of the turn, or the beginning or end of it" };
+const turn = { name: "turn", description: "The id of the turn, or the beginning or end of the id" };
 const call = {
   name: "call",
   description: "The id of the call in `turns show`; optional if only one call is waiting",

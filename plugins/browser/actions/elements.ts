@@ -6,6 +6,7 @@ import {
   readCallLog,
   toPublicError,
   summarizeError,
+  timeoutError,
   isTimeout,
   stripControlCharacters,
 } from "../failures.ts";
@@ -290,5 +291,5 @@ async function explainFailure(
   if (reason !== undefined) return errors.elementHindered({ what, element, reason }, options);
   return isSilent
     ? errors.pageSilent({ what, ms: timeoutMs }, options)
-    : errors.timedOutBecause({ what, reason: summarizeError(error) }, options);
+    : timeoutError(error, what, options.details);
 }

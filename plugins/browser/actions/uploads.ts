@@ -110,7 +110,7 @@ export async function armFileChooser(op: Op, input: FileChooserInput): Promise<o
   if (ref !== undefined) {
     const { timeoutMs = UPLOAD_MS } = input;
     const isExplicit = input.timeoutMs !== undefined;
-    await tab.runExclusively(timeoutMs, "the upload", () =>
+    await tab.runExclusively(timeoutMs, "The upload", () =>
       uploadTo(op, tab, ref, input.paths, timeoutMs, isExplicit),
     );
     return { ok: true, targetId: tab.targetId };

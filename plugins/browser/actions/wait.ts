@@ -132,6 +132,7 @@ export async function runWait(tab: Tab, input: WaitInput, timeoutMs: number): Pr
         remaining() + 200,
         `The wait for ${loadState}`,
         tab.page.waitForLoadState(loadState, { timeout: remaining() }),
+        () => errors.waitTimedOut({ ms: timeoutMs, condition: `the load state ${loadState}` }),
       );
     if (text !== undefined) await waitForText(tab, text, true, limit);
     if (textGone !== undefined) await waitForText(tab, textGone, false, limit);

@@ -18,7 +18,7 @@ import {
 } from "./declare.ts";
 
 const kind = choice(["local", "session"]);
-const clearEntries = flag("Delete the listed entries afterwards");
+const clearListed = (items: string) => flag(`Delete the listed ${items} afterwards`);
 const clear = flag("Reset the setting");
 const degrees = (max: number) => optional(Type.Number({ minimum: -max, maximum: max }));
 const site = (description: string) => optional(Type.String({ ...WEB_ADDRESS, description }));
@@ -42,13 +42,16 @@ const cookie = Type.Object({
 export const data = {
   "GET /console": declare({
     summary: "List the messages of the page's console",
-    fields: { level: filled("Only messages of this level and above"), clear: clearEntries },
+    fields: {
+      level: filled("Only messages of this level and above"),
+      clear: clearListed("messages"),
+    },
     what: "Reading the console",
     response: listOfTab("messages"),
   }),
   "GET /errors": declare({
     summary: "List the errors of a page's scripts",
-    fields: { clear: clearEntries },
+    fields: { clear: clearListed("errors") },
     what: "Reading the errors",
     response: listOfTab("errors"),
   }),
@@ -58,7 +61,7 @@ export const data = {
       filter: text(
         "Only requests whose address contains this string, or matches it as a pattern with *",
       ),
-      clear: clearEntries,
+      clear: clearListed("requests"),
     },
     what: "Reading the requests",
     response: listOfTab("requests"),

@@ -58,7 +58,7 @@ function isSchema(response: TSchema | ResponseDeclarations): response is TSchema
 /** Descriptions of the fields of every route. The command line uses them for its options too. */
 export const COMMON_TEXTS = {
   profile: "The name of the browser profile (default: browser.defaultProfile)",
-  targetId: "The id of the tab, or the beginning of it (default: the tab that was used last)",
+  targetId: "The id of the tab, or the beginning of the id (default: the tab that was used last)",
   timeoutMs: "Give up after this many milliseconds",
 };
 

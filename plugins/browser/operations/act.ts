@@ -159,7 +159,7 @@ async function performAction(
   try {
     const work = (): Promise<unknown> => runAction(op, tab, action);
     result = kind.isQueued
-      ? await tab.runExclusively(timeoutMs, `the action ${name}`, work)
+      ? await tab.runExclusively(timeoutMs, `The action ${name}`, work)
       : await work();
     await tab.waitForArrival(
       navigationCount,

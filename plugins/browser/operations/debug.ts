@@ -98,7 +98,8 @@ export async function readResponseBody(op: Op, input: ResponseBodyInput): Promis
   const tab = await getReadableTab(op, input.targetId, input.timeoutMs);
   const start = Date.now();
   const { timeoutMs = BODY_TIMEOUT_MS, maxChars = DEFAULT_BODY_CHARS } = input;
-  const what = `Waiting for a response from ${input.url.slice(0, 200)}`;
+  const url = input.url.slice(0, 200);
+  const what = `Waiting for a response from ${url}`;
   const matches = createUrlMatcher(input.url);
   const earlierResponse = input.next ? undefined : tab.watch.lastResponse(matches);
   const read = (response: Response) => readBody(response, maxChars, remainingMs(start, timeoutMs));
@@ -121,6 +122,7 @@ export async function readResponseBody(op: Op, input: ResponseBodyInput): Promis
       timeoutMs,
       what,
       tab.whileAlive(Promise.race([earlierBody ?? nextBody, nextBody])),
+      ({ ms }) => errors.noResponse({ url, ms }),
     );
     return { ok: true, targetId: tab.targetId, response };
   } catch (error) {

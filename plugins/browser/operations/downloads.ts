@@ -135,7 +135,7 @@ export async function saveClickedDownload(op: Op, input: DownloadInput): Promise
   const timeoutMs = input.timeoutMs ?? DOWNLOAD_MS;
   const next = tab.downloads.nextFromNow();
   try {
-    await tab.runExclusively(timeoutMs, "the download", () =>
+    await tab.runExclusively(timeoutMs, "The download", () =>
       tryOn({
         tab,
         ref: input.ref,

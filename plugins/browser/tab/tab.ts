@@ -280,11 +280,7 @@ export class Tab {
     let done = (): void => {};
     this.#queue = new Promise<void>((resolve) => (done = resolve));
     try {
-      await withTimeout(
-        timeoutMs,
-        `Waiting for an earlier action in this tab (for ${what})`,
-        previous,
-      );
+      await withTimeout(timeoutMs, what, previous, errors.tabBusy);
       return await work();
     } finally {
       // The next caller starts after this one has ended, and after the earlier one whose wait this one may have given

@@ -117,7 +117,7 @@ class Review {
 
 /** Says that these keys take effect at the next start of the gateway. */
 export const nextStart = (keys) =>
-  `${keys.join(", ")} ${keys.length === 1 ? "takes" : "take"} effect at the next start.`;
+  `${keys.join(", ")} ${keys.length === 1 ? "takes" : "take"} effect at the next start of the gateway.`;
 
 const startNotice = (keys = []) =>
   keys.length === 0 ? null : h("p", { class: "notice" }, nextStart(keys));

@@ -159,7 +159,7 @@ function checkStates(status: Status, kind: "plugins" | "hooks"): readonly Findin
     };
   });
   const isNoticed = status.notices.some(({ from }) => from === kind);
-  return isNoticed ? findings : orOk(`${status[kind].length}, all of them work`, findings);
+  return isNoticed ? findings : orOk(`all ${status[kind].length} work`, findings);
 }
 
 async function checkPluginsOnDisk(io: CommandIO): Promise<readonly Finding[]> {
@@ -183,7 +183,7 @@ async function checkHooksOnDisk(io: CommandIO): Promise<readonly Finding[]> {
         remedy: `Run \`portico hooks check ${name}\` for details.`,
       };
     });
-  return orOk(`${reports.length}, all of them load`, broken);
+  return orOk(`all ${reports.length} load`, broken);
 }
 
 const CHECK_TIMEOUT_MS = 120_000;

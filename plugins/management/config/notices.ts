@@ -5,6 +5,6 @@ export async function configNotices(config: Management["config"]): Promise<strin
   const leftOut = (await config.leftOut()).map((problem) => `${problemText(problem)}.`);
   const waiting = config
     .awaitingStart()
-    .map((key) => `${key} was changed and takes effect at the next start.`);
+    .map((key) => `${key} was changed and takes effect at the next start of the gateway.`);
   return [...leftOut, ...waiting];
 }

@@ -88,9 +88,9 @@ export function describeDryRun(dry: DryRun): string[] {
       ? dry.text.split("\n").slice(0, 20)
       : dry.sample.map((item) => shorten(JSON.stringify(item), 200));
   return [
-    dry.listed === undefined ? "Current items:" : `${dry.listed} items; the last ones are:`,
+    dry.listed === undefined ? "Current items:" : `${dry.listed} items; the last items are:`,
     ...excerpt.map((line) => `  ${line}`),
-    ...(dry.count > 0 ? [`${dry.count} of them would be reported now.`] : []),
+    ...(dry.count > 0 ? [`${dry.count} of the items would be reported now.`] : []),
     ...(dry.wouldSend === null
       ? []
       : [

@@ -77,7 +77,7 @@ async function listDirectory(
   const names = (await readdir(dir)).filter((name) => matches(name)).sort();
   if (names.length > MAX_ENTRIES)
     throw new CheckFailed(
-      `The directory has more than ${MAX_ENTRIES} entries. Set source.match to select fewer of them.`,
+      `The directory has more than ${MAX_ENTRIES} entries. Set source.match to select fewer entries.`,
     );
   const now = Date.now();
   const files = await statFiles(dir, names);

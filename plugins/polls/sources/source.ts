@@ -76,7 +76,7 @@ const MAX_ITEMS = 100_000;
 export function checkItemCount<T>(items: readonly T[]): readonly T[] {
   if (items.length <= MAX_ITEMS) return items;
   throw new CheckFailed(
-    `The source lists ${items.length} items, more than ${MAX_ITEMS}. Request only the newest ones.`,
+    `The source lists ${items.length} items, more than ${MAX_ITEMS}. Request only the newest items.`,
   );
 }
 

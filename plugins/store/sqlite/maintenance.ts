@@ -104,7 +104,7 @@ function ignoreResult(work: Promise<unknown>): Promise<void> {
 }
 
 const reasons: Record<string, string> = {
-  SQLITE_FULL: "the disk has no space for it",
+  SQLITE_FULL: "the disk has too little free space",
   SQLITE_CANTOPEN: "its file cannot be opened",
   SQLITE_READONLY: "its file is read-only",
   SQLITE_CORRUPT: "the store's file is damaged",

@@ -214,11 +214,11 @@ test("an entry's name inside a map of entries, and a list instead of the map, ar
   };
   assert.throws(
     () => config.check(),
-    /entries of mine\.places are named by their key; this one is already named a, so remove this field/,
+    /entries of mine\.places are named by their keys, so this entry already has the name a: remove this field/,
   );
   assert.match(
     await problemOf('{ mine: { places: { a: { token: "t", id: 1 } } } }'),
-    /this one is already named a, so remove this field/,
+    /this entry already has the name a: remove this field/,
   );
   assert.match(
     await problemOf('{ mine: { places: [{ token: "t" }] } }'),

@@ -237,7 +237,7 @@ testSignedIn("the configuration is a form, which shows no secret", async (visito
   await openSetting(visitor, "gateway.port");
   await page.getByLabel("gateway.port", { exact: true }).fill("18799");
   await page.getByRole("button", { name: "Review and save" }).click();
-  await dialog.getByText("gateway.port takes effect at the next start.").waitFor();
+  await dialog.getByText("gateway.port takes effect at the next start of the gateway.").waitFor();
   await dialog.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("button", { name: "Discard" }).click();
   const response = await gateway.request("GET", "/kernel/config");

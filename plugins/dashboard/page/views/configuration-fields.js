@@ -260,7 +260,7 @@ function field(form, schema, path) {
   // The form is drawn again after each save, also while the reader types, so the control keeps the focus by its key.
   element.dataset.key = `control-${key}`;
   const marks = [
-    schema.atNextStart ? "takes effect at the next start" : "",
+    schema.atNextStart ? "takes effect at the next start of the gateway" : "",
     isWritten ? "" : "default",
   ].filter(Boolean);
   const row = h(
@@ -360,7 +360,7 @@ function linesControl(id, value, remember) {
   const element = h("textarea", {
     id,
     rows,
-    placeholder: "one entry per line",
+    placeholder: "one value per line",
     spellcheck: "false",
   });
   element.value = (value ?? []).join("\n");

@@ -291,7 +291,7 @@ function rotateKey(name) {
           { value: "24h", label: "24 hours" },
           { value: "1h", label: "1 hour" },
           { value: "7d", label: "7 days" },
-          { value: "0", label: "0 hours (it becomes invalid at once)" },
+          { value: "0", label: "0 hours (the secret becomes invalid at once)" },
         ],
         value: "24h",
       },

@@ -61,7 +61,7 @@ class MappingPage {
         formRow({
           label: "Match",
           control: this.match,
-          hint: "A JSON object. Each key is a path in the request, and its value is what the request must have at that path. If this is empty, only requests to the mapping's own address match.",
+          hint: "A JSON object. Each key is a path in the request, and its value is what the request must have at that path. If the field is empty, only requests to the mapping's own address match.",
         }),
         formRow({
           label: "Message",
@@ -237,7 +237,7 @@ const memberPath = (path, name) =>
 
 function outcomeOf({ outcome, session, task, text, missing, nearest }) {
   if (outcome === "skipped") {
-    const reason = "Skipped: the sample does not match, or a transform discards it.";
+    const reason = "Skipped: the sample does not match, or a transform discards the sample.";
     return [h("p", { class: "notice" }, reason)];
   }
   const hint = (path) => (nearest[path] ? `: did you mean {${nearest[path]}}?` : "");
