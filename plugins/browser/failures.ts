@@ -130,5 +130,6 @@ export function toPublicError(error: unknown, what: string): PorticoError {
     return errors.interruptedByNavigation({ what }, options);
   }
   const networkReason = describeNetworkError(message);
-  return errors.failedBecause({ what, reason: networkReason ?? summarizeError(error) }, options);
+  const reason = networkReason === undefined ? summarizeError(error) : `${networkReason}.`;
+  return errors.failedBecause({ what, reason }, options);
 }

@@ -30,11 +30,11 @@ export const errors = PorticoError.table({
   tokenFailed: {
     ...NO_CREDENTIALS,
     message:
-      "The channel {channel} has no credentials: its keyFile could not be exchanged for a token: {reason}",
+      "The channel {channel} has no credentials, because its keyFile could not be exchanged for a token: {reason}",
   },
   noToken: {
     ...NO_CREDENTIALS,
     message:
-      "The channel {channel} has no credentials: its keyFile could not be exchanged for a token.",
+      "The channel {channel} has no credentials, because its keyFile could not be exchanged for a token.",
   },
 });

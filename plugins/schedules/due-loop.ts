@@ -48,7 +48,10 @@ export function createLoopSwitch({ ctx, kind, start, work }: LoopSwitchOptions) 
         now: () => store().now(),
         nextDueAt: () => store().schedules.nextDueAt(kind),
         failed: (error) =>
-          ctx.log.error({ err: error }, `${ctx.name}: the due ${kind}s could not be read`),
+          ctx.log.error(
+            { err: error },
+            `${ctx.name}: the jobs or polls that are due could not be read`,
+          ),
       });
     },
     async off(): Promise<void> {

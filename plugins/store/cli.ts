@@ -24,7 +24,7 @@ const status = commandFor<Status>("GET /store", storeRoutes.health, {
 
 const check = defineCommand({
   name: "check",
-  summary: "Check the store, or a copy of it, for damage; exit with an error if there is any",
+  summary: "Check the store, or a copy of it, for damage; exit with an error if it is damaged",
   description:
     "Without STORE, the running gateway checks its own store; if no gateway is running, the command checks the store in Portico's home directory. With STORE, the command checks that file or database, for example before you restore it; this needs no running gateway and changes nothing.",
   args: [{ name: "store", description: "The store: a file, or postgres://…", optional: true }],

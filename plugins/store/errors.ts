@@ -47,7 +47,7 @@ export const errors = PorticoError.table({
   notMoved: { code: "invalid_request_error", message: "The store was not moved: {reason}." },
   moveFailed: {
     ...UNAVAILABLE,
-    message: "The store was not moved: {option} cannot be used: {problem}.",
+    message: "The store was not moved, because {option} cannot be used: {problem}.",
   },
   copyDiffers: {
     code: "conflict",

@@ -115,7 +115,7 @@ const Ok = Type.Object({ ok: Type.Boolean() });
 const call = Type.Optional(
   Type.String({
     minLength: 1,
-    description: "The id of the call, or a part of it; optional if only one call is waiting",
+    description: "The id of the call, or a part of the id; optional if only one call is waiting",
   }),
 );
 const Decided = Type.Object({
