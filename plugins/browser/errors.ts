@@ -390,7 +390,7 @@ export const errors = PorticoError.table({
   },
   labelGone: {
     ...FAILED,
-    message: "The label of the element is no longer on the page. Take a new snapshot.",
+    message: "The element's `<label>` is no longer on the page. Take a new snapshot.",
   },
   labelWithoutEffect: { ...FAILED, message: "A click on the label did not change the checkbox." },
   clickWithoutPlace: {

@@ -53,7 +53,8 @@ const NETWORK_ERRORS: Record<string, string> = {
   ERR_TIMED_OUT: "the connection timed out",
   ERR_NAME_NOT_RESOLVED: "the host name does not resolve",
   ERR_NETWORK_CHANGED: "the network changed while the page was loading",
-  ERR_INTERNET_DISCONNECTED: "the browser is offline (POST /set/offline switches it online)",
+  ERR_INTERNET_DISCONNECTED:
+    "the browser is set to offline (to change this, send `offline: false` to POST /set/offline)",
   ERR_EMPTY_RESPONSE: "the server closed the connection without a response",
   ERR_TOO_MANY_REDIRECTS: "there are too many redirects",
   ERR_ABORTED: "the page stopped the navigation, or the address is a download",

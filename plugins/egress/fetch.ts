@@ -39,7 +39,7 @@ export function pinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunct
     if (first === undefined)
       done(
         Object.assign(
-          new Error("the host name has no allowed address of this family (IPv4 or IPv6)"),
+          new Error("the host name has no allowed address of the requested family (IPv4 or IPv6)"),
           {
             code: "ENOTFOUND",
           },

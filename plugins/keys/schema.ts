@@ -17,13 +17,13 @@ const limits = {
   models: Type.Optional(
     Type.Array(Type.String({ minLength: 1 }), {
       description:
-        "The models that the key may use, named as in requests; `*` matches any text. Default: all models except agents.",
+        "The models that the key may use, named as in requests; `*` matches any text. Default: all models except `agent` and `agent/…`.",
     }),
   ),
   tools: Type.Optional(
     Type.Array(Type.String({ minLength: 1 }), {
       description:
-        "Tools that the key's agent turns have in addition to files, memory, web, browser and sessions, by name; `*` matches any text.",
+        "The names of tools that the key's agent turns have in addition to files, memory, web, browser and sessions; `*` matches any text.",
     }),
   ),
   requestsPerMinute: Type.Optional(count("How many requests the key may send in any minute.")),

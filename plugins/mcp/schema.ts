@@ -28,7 +28,7 @@ const Server = Type.Object(
     }),
     tools: Type.Optional(
       Type.Array(Type.String(), {
-        description: "The tools of the server that the agent can use. Default: all.",
+        description: "The names of the server's tools that the agent can use. Default: all.",
       }),
     ),
     timeoutMs: timerMs({ default: 60_000, description: "Deadline of one call, in milliseconds." }),

@@ -90,7 +90,8 @@ export const modelRoutes = {
             ),
             composite: Type.Optional(
               Type.Boolean({
-                description: "Whether the provider's models are composed of other models",
+                description:
+                  "Whether the provider's models call other models of the gateway to respond",
               }),
             ),
           }),

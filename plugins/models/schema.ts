@@ -210,7 +210,8 @@ export const AliasConfig = Type.Union([
           Type.Literal("content_filter"),
         ]),
         {
-          description: "What makes the router try the next target. An error always does.",
+          description:
+            "The refusals after which the router also tries the next target: `context_length`, `content_filter`. Other failures (`error`) always lead to the next target.",
         },
       ),
     ),

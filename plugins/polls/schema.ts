@@ -114,7 +114,7 @@ const definition = {
   tools: Type.Optional(
     Type.Array(Type.String({ minLength: 1 }), {
       description:
-        "Tools that the poll's turns have in addition to files, memory, web, browser and sessions, by name; * matches any text.",
+        "The names of tools that the poll's turns have in addition to files, memory, web, browser and sessions; * matches any text.",
     }),
   ),
   allowPrivateNetwork: Type.Optional(

@@ -66,7 +66,7 @@ const run = commandFor<HookRunReport>("POST /kernel/hooks/:name/run", hookRoutes
   name: "run",
   summary: "Run a hook against a sample event",
   description:
-    "Shows the effects that the hook requests, without applying them. The hook's code runs for real: files that it writes and calls of `ctx` are not simulated.",
+    "Shows the effects that the hook requests, without applying them. The hook's code runs for real: it really writes files and calls `ctx`.",
   args: [name],
   options: {
     event: {

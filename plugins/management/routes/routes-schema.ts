@@ -248,7 +248,7 @@ export const runBody = Type.Object({
 export const hookRoutes = {
   list: {
     ...owner,
-    summary: "List all hooks, and the roots that they come from",
+    summary: "List all hooks, and the directories (roots) from which they are loaded",
     response: jsonResponse(
       Type.Object({
         hooks: Type.Array(Hook),

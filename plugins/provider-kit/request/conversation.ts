@@ -333,7 +333,7 @@ function readResult(
   if (call === undefined || (isLegacy && call.name !== message.name)) {
     throw refused(
       param,
-      "This tool message answers no open call of the assistant message before it",
+      "This tool message does not match an unanswered tool call of the preceding assistant message",
     );
   }
   const parts = readParts(message.content, `${path}.content`, dropped);

@@ -16,7 +16,7 @@ export function userTurnFirst(before: "any" | "calls"): RequestRule {
       before === "any"
         ? "The first turn must be a user turn."
         : "The first turn must not be an assistant turn that calls tools.",
-    remedy: `Inserts the user turn \`${FILLER}\` before such a turn.`,
+    remedy: `Inserts the user turn \`${FILLER}\` at the beginning if it is missing there.`,
     chat(request, notes) {
       const { messages } = request;
       const first = messages.findIndex((message) => !isSystem(message) && !isBlank(message));

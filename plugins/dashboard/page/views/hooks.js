@@ -20,7 +20,7 @@ export const hooks = {
           empty:
             "There are no hooks. `portico hooks new NAME --event message:received` creates one.",
         }),
-      action("Scan the disk", "rescan-hooks", rescan),
+      action("Scan the disk for hooks", "rescan-hooks", rescan),
     ),
   detail: hookDetail,
 };

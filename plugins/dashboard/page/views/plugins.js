@@ -39,7 +39,7 @@ export const plugins = {
           sort: { column: "plugin" },
           empty: "There are no plugins.",
         }),
-      action("Scan the disk", "rescan-plugins", rescan),
+      action("Scan the disk for plugins", "rescan-plugins", rescan),
     ),
   detail: { load: (name) => get(pathOf(name)), render: renderDetail },
 };

@@ -296,7 +296,7 @@ function refusalError(
   const message =
     estimate > max
       ? `This request may use ${needed} ${unit}, which is more than the ${name} of the channel \`${channel.name}\` (${max}). To reduce the estimate, set a lower \`max_tokens\` (or \`max_completion_tokens\`, \`max_output_tokens\`).`
-      : `This request may use ${needed} ${unit}, but the channel \`${channel.name}\` has only ${remaining} of its ${name} (${max}) left, after the reservations of requests in progress. Try again in ${retryAfter} s.`;
+      : `This request may use ${needed} ${unit}, but only ${remaining} of the ${name} (${max}) of the channel \`${channel.name}\` is left. The rest is used, or reserved for requests in progress. Try again in ${retryAfter} s.`;
   return upstreamError({ kind: "rate_limit", message, retryAfter, limit: name }, 0);
 }
 
