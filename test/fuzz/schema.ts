@@ -23,7 +23,7 @@ const CHECKS = [
  */
 const EXCLUDED = {
   gateway:
-    "(/tail|/events|/samples|/dashboard/browser|/kernel/plugins/.*/|/kernel/hooks/.*/|/kernel/config|/hooks)",
+    "(/tail|/events|/kernel/logs|/samples|/dashboard/browser|/kernel/plugins/.*/|/kernel/hooks/.*/|/kernel/config|/hooks)",
   // A start with a window correctly fails on a machine without a display.
   browser: "^/(start|stop|reset-profile|set/device)$",
 };
