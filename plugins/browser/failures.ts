@@ -84,18 +84,12 @@ function isDiskFull(error: unknown): boolean {
 export const diskFullError = (cause?: unknown): PorticoError => errors.diskFull({ cause });
 
 /** Creates the error 504 `timeout` for an error of the library. Most of these say only how long the library waited. */
-export function timeoutError(
-  cause: unknown,
-  what: string,
-  details?: Record<string, unknown>,
-): PorticoError {
+function libraryTimeout(cause: unknown, what: string): PorticoError {
   const reason = summarizeError(cause);
-  const [, ms] =
-    /^(?:Timeout|.* did not finish within) (\d+) ?ms(?: exceeded)?\.?$/.exec(reason) ?? [];
-  const options = { cause, ...(details && { details }) };
+  const [, ms] = /^Timeout (\d+)ms exceeded\.?$/.exec(reason) ?? [];
   return ms === undefined
-    ? errors.timedOutBecause({ what, reason }, options)
-    : errors.timedOut({ what, ms }, options);
+    ? errors.timedOutBecause({ what, reason }, { cause })
+    : errors.timedOut({ what, ms }, { cause });
 }
 
 /** Converts any error to one that may be shown to callers. `what` names the action: "The click". */
@@ -120,7 +114,7 @@ export function toPublicError(error: unknown, what: string): PorticoError {
       { what, reason: `${summarizeError(error).split(",")[0]}.` },
       options,
     );
-  if (isTimeout(error)) return timeoutError(error, what);
+  if (isTimeout(error)) return libraryTimeout(error, what);
   const message = rawMessage(error);
   if (/Invalid frame in aria-ref/.test(message)) {
     return errors.frameGone(options);

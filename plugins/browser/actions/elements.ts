@@ -6,7 +6,6 @@ import {
   readCallLog,
   toPublicError,
   summarizeError,
-  timeoutError,
   isTimeout,
   stripControlCharacters,
 } from "../failures.ts";
@@ -261,6 +260,8 @@ const NOT_A_SELECT = /not a <?select/i;
 const CUSTOM_LIST_HINT =
   "it is not a <select>, but a list that the page draws itself. Click the element, take a snapshot, and click the option.";
 
+const PAST_OBSTACLE = "the element could not be operated for some time, but now it can. Try again.";
+
 async function explainFailure(
   trial: Trial,
   entry: RefEntry,
@@ -289,7 +290,8 @@ async function explainFailure(
     (isSilent ? undefined : findObstacle(laterProbe, needs)) ??
     findObstacleInLog(readCallLog(error));
   if (reason !== undefined) return errors.elementHindered({ what, element, reason }, options);
-  return isSilent
-    ? errors.pageSilent({ what, ms: timeoutMs }, options)
-    : timeoutError(error, what, options.details);
+  if (isSilent) return errors.pageSilent({ what, ms: timeoutMs }, options);
+  // The watch aborted the action because of an obstacle that is gone by now.
+  if (isAborted) return errors.timedOutBecause({ what, reason: PAST_OBSTACLE }, options);
+  return errors.timedOut({ what, ms: timeoutMs }, options);
 }
