@@ -29,7 +29,7 @@ function facts(request: RequestDetails): string[] {
     ["Address", request.address],
     ["Route", request.route],
     ["Requested", aliasOf(request)],
-    ["Answered by", targetOf(request)],
+    ["Served by", targetOf(request)],
     ["Tokens", tokensOf(request)],
     ["Cost", request.costUsd === undefined ? undefined : dollars(request.costUsd)],
     ["Tags", request.tags?.join(", ")],
@@ -94,10 +94,14 @@ function attemptLine(attempt: AttemptView): string {
   const { channel, model, startMs, ms, firstByteMs, status, code, cause, skipped } = attempt;
   const prefix = `  +${startMs} ms ${channel} / ${model}:`;
   if (skipped === true) return `${prefix} skipped, ${cause}`;
-  const failure = code === undefined ? "" : `, ${code}: ${cause}`;
-  const firstByte = firstByteMs === undefined ? "" : `, first byte after ${firstByteMs} ms`;
-  const time = ms === undefined ? "" : `, ${ms} ms`;
-  return `${prefix} status ${status ?? "-"}${failure}${firstByte}${time}`;
+  // An upstream that did not respond has the status 0.
+  const parts = [
+    status ? `status ${status}` : "no response",
+    firstByteMs === undefined ? undefined : `first byte after ${firstByteMs} ms`,
+    ms === undefined ? undefined : `${ms} ms`,
+  ];
+  const failure = code === undefined ? "" : `; ${code}: ${cause}`;
+  return `${prefix} ${parts.filter((part) => part !== undefined).join(", ")}${failure}`;
 }
 
 function section(title: string, value: unknown): string[] {
